@@ -344,6 +344,7 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::Blocked { .. }
         | Rejected::NotClaimed { .. }
         | Rejected::HasDependants { .. }
+        | Rejected::BudgetExhausted { .. }
         | Rejected::TooManyExamined { .. }
         | Rejected::StaleFence { .. }
         | Rejected::AlreadyAnswered { .. }

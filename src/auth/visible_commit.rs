@@ -31,7 +31,8 @@ impl Caller {
                 | SessionChange::Configured { .. }
                 | SessionChange::Deleted
                 | SessionChange::Adopted { fork_of: None, .. }
-                | SessionChange::ImagesForgotten { .. },
+                | SessionChange::ImagesForgotten { .. }
+                | SessionChange::BudgetExhausted,
             )
             | Change::State(_, _)
             | Change::Agent(_, _)

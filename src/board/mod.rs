@@ -65,6 +65,7 @@ pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
 pub use values::byte_size::{ByteSize, InvalidSize};
 pub use values::claim::{Claim, Done, Failed, Fence, Work};
 pub use values::code::Code;
+pub use values::cost::{Budget, Cost};
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, NotAnImage, Screenshot};
 pub use values::item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};

@@ -65,6 +65,11 @@ pub(super) struct SessionBody {
     /// The bytes of the commits that the history keeps. `bytes` and `history_bytes` are rounded up to MiB for an
     /// agent's token that may not read all memories.
     history_bytes: u64,
+    /// The sum of `cost` over the agents' memories, counted in billionths; absent for a token that may not read all of
+    /// them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    cost: Option<f64>,
     /// The number of registered agents.
     agents: usize,
     /// The time of creation, RFC 3339 in UTC.
@@ -180,6 +185,7 @@ impl SessionBody {
             counts: Counts { questions, requests, trajectories, screenshots },
             bytes: sight.size(summary.bytes),
             history_bytes: sight.size(summary.history_bytes),
+            cost: (sight == Sight::Exact).then(|| summary.cost.to_f64()),
             agents: summary.agents,
             created_at: life.created_at.to_string(),
             updated_at: summary.updated_at.to_string(),

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use tokio_util::sync::CancellationToken;
 
+use super::sessions::directory::Among;
 use super::sessions::session::Shown;
 use super::{Damage, Service};
 use crate::store::{FileBytes, FreeSpace, Health};
@@ -17,6 +18,8 @@ pub struct Stats {
     pub cold: usize,
     /// Number of sessions not served, since their stored history is damaged.
     pub damaged: usize,
+    /// Number of sessions whose costs have passed their budget.
+    pub over_budget: usize,
     /// About how many bytes of memory the sessions and their past boards take.
     pub resident_bytes: usize,
     /// The part of these that past boards take.
@@ -101,6 +104,7 @@ impl Service {
             hot,
             cold,
             damaged: self.damaged(),
+            over_budget: self.inner.sessions.directory.count(Among::OverBudget),
             resident_bytes: self.inner.sessions.memory.held(),
             past_bytes: self.past_bytes(),
             recent_bytes: self.inner.sessions.recent_bytes.load(Ordering::Relaxed),

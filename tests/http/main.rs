@@ -18,6 +18,7 @@ mod backups;
 mod bad_input;
 mod bad_paths;
 mod bombs;
+mod budget;
 mod canaries;
 mod checkpoints;
 mod claims;

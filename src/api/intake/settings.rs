@@ -15,8 +15,8 @@ use crate::api::schema;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
-    AGENT_STATES_MAX, AgentStates, ByteSize, HISTORY_KEYS_MAX, History, MaxItems, MaxItemsEach,
-    Moves, Set, Settings, SettingsPatch, Status, is_known,
+    AGENT_STATES_MAX, AgentStates, Budget, ByteSize, HISTORY_KEYS_MAX, History, MaxItems,
+    MaxItemsEach, Moves, Set, Settings, SettingsPatch, Status, is_known,
 };
 
 /// The maximum number of predecessors or successors of a status: all statuses that a session can have.
@@ -56,6 +56,10 @@ pub(crate) struct SettingsBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     profiles: Option<PromptProfilesBody>,
+    /// The budget of all agents together, in the unit of `cost`; unlimited if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 12.5)]
+    cost_max: Option<f64>,
 }
 
 /// The retained history: a number of revisions, or an age or a size with its unit.
@@ -112,6 +116,10 @@ pub(crate) struct SettingsPatchBody {
     agent_states: Option<BTreeMap<String, MovesBody>>,
     #[schema(required = false, schema_with = schema::profiles::profiles_patch)]
     profiles: Option<PromptProfilesBody>,
+    /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
+    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
+    #[schema(required = false, minimum = 0, maximum = 1e9, example = 12.5)]
+    cost_max: Option<f64>,
 }
 
 impl From<&Settings> for SettingsBody {
@@ -124,12 +132,13 @@ impl From<&Settings> for SettingsBody {
             history: settings.history.map(HistoryBody::from),
             agent_states: settings.agent_states.clone(),
             profiles: settings.profiles.as_ref().map(PromptProfilesBody::from),
+            cost_max: settings.cost_max.map(|max| max.cost().to_f64()),
         }
     }
 }
 
 /// The members of `settings`.
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "history_keys",
     "screenshot_to_memory",
     "max_items",
@@ -137,6 +146,7 @@ const SETTINGS: [&str; 7] = [
     "history",
     "agent_states",
     "profiles",
+    "cost_max",
 ];
 
 /// The members of `max_items`.
@@ -154,6 +164,7 @@ pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
             "/settings/history" => patch.history = history(&at, value)?,
             "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
             "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
+            "/settings/cost_max" => patch.cost_max = set(&at, value, cost_max)?,
             _ => return Err(unknown_field(at, &SETTINGS)),
         }
     }
@@ -166,6 +177,14 @@ fn set<T>(
     read: impl Fn(&str, &str) -> Result<T, Refusal>,
 ) -> Result<Set<T>, Refusal> {
     if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
+}
+
+/// Parses a budget.
+fn cost_max(at: &str, value: &str) -> Result<Budget, Refusal> {
+    let is_number = json::kind(value) == Kind::Number;
+    let budget = is_number.then(|| json::to_f64(value)).and_then(Budget::of);
+    let why = "expected a number from 0 to 1e9, or null for no limit";
+    budget.ok_or_else(|| invalid_field(at.to_owned(), why))
 }
 
 /// Parses `"all"`, an age, a number of revisions, or a size.

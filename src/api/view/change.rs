@@ -23,7 +23,7 @@ const FORGOTTEN_BYTES: usize = 67;
 const SEQ_BYTES: usize = 17;
 
 /// The kinds of commits: the kinds of changes, and two that no change has.
-pub(crate) const KINDS: [&str; 32] = [
+pub(crate) const KINDS: [&str; 33] = [
     "created",
     "configured",
     "deleted",
@@ -54,6 +54,7 @@ pub(crate) const KINDS: [&str; 32] = [
     "restored",
     "adopted",
     "images_forgotten",
+    "budget_exhausted",
     "transaction",
     "unchanged",
 ];
@@ -138,7 +139,8 @@ fn contents(change: &Change) -> usize {
             | SessionChange::Configured { .. }
             | SessionChange::Deleted
             | SessionChange::Restored(_)
-            | SessionChange::Adopted { .. },
+            | SessionChange::Adopted { .. }
+            | SessionChange::BudgetExhausted,
         )
         | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
         | Change::State(_, StateChange::Removed)
@@ -230,7 +232,8 @@ impl Writer<'_> {
                 }
             }
             Change::Session(SessionChange::ImagesForgotten { images }) => self.forgotten(images),
-            Change::Session(SessionChange::Deleted) | Change::Expired(Due::Session) => {}
+            Change::Session(SessionChange::Deleted | SessionChange::BudgetExhausted)
+            | Change::Expired(Due::Session) => {}
         }
         self.out.push('}');
     }

@@ -25,7 +25,7 @@ use crate::board::state::STATE_BYTES_MAX;
 use crate::board::values::claim::{Done, Failed, Work};
 use crate::board::values::image::IMAGE_BYTES_MAX;
 use crate::board::values::time::TTL_DAYS_MAX;
-use crate::board::{Board, Item, Json, Kept, Revision, Timestamp};
+use crate::board::{Board, Budget, Item, Json, Kept, Revision, Timestamp};
 
 /// The highest revision of an imported history. The session continues from it, far below [`REVISION_MAX`].
 pub const FOREIGN_REVISION_MAX: Revision = Revision(REVISION_MAX / 2);
@@ -188,6 +188,7 @@ fn check_settings(settings: &Settings, labels: &Labels) -> Result<(), Foreign> {
     let named = keys.is_none_or(|keys| keys.len() <= HISTORY_KEYS_MAX && keys.iter().all(short));
     check(named, "a history key")?;
     check(settings.agent_states.as_ref().is_none_or(are_states), "an added status")?;
+    check(settings.cost_max.is_none_or(Budget::is_sound), "a budget")?;
     check(settings.profiles.as_ref().is_none_or(are_profiles), "a prompt profile")
 }
 
@@ -260,7 +261,11 @@ impl Bounds {
             Change::Session(SessionChange::ImagesForgotten { images }) => {
                 check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
             }
-            Change::Session(SessionChange::Deleted | SessionChange::Adopted { .. })
+            Change::Session(
+                SessionChange::Deleted
+                | SessionChange::Adopted { .. }
+                | SessionChange::BudgetExhausted,
+            )
             | Change::Log(_, _)
             | Change::State(_, StateChange::Removed)
             | Change::Agent(_, AgentChange::Removed)

@@ -244,7 +244,8 @@ fn admit_session(board: &Board, commit: &Commit, change: &SessionChange) -> Resu
     match change {
         SessionChange::Created { .. }
         | SessionChange::Configured { .. }
-        | SessionChange::Deleted => Ok(()),
+        | SessionChange::Deleted
+        | SessionChange::BudgetExhausted => Ok(()),
         SessionChange::Restored(restored) => admit_restored(board, commit.stamp(), restored),
         SessionChange::Adopted { .. } if commit.changes.len() == 1 => Ok(()),
         SessionChange::Adopted { .. } => Err(Misfit::NotAlone),

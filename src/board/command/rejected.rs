@@ -8,7 +8,8 @@ use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
 use crate::board::values::task::DEPENDANTS_MAX;
 use crate::board::{
-    AgentName, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName, Version,
+    AgentName, Budget, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName,
+    Version,
 };
 
 /// The reason why a write is refused. A refused write changes nothing.
@@ -219,6 +220,14 @@ pub enum Rejected {
         /// The index in the plan.
         index: usize,
     },
+    /// The costs of all agents have passed the session's budget.
+    #[error(
+        "the costs of the session's agents have passed 'cost_max', which is {}; raise it to go on", .max.cost().to_f64()
+    )]
+    BudgetExhausted {
+        /// The budget.
+        max: Budget,
+    },
     /// Other requests wait for the request.
     #[error(
         "request {dependant} waits for request {request}; delete it first, or finish {request}"
@@ -371,6 +380,7 @@ impl Rejected {
             | Self::NotClaimed { .. } => Code::IllegalTransition,
             Self::NoBlocker { .. } | Self::TooManyDependants { .. } => Code::InvalidField,
             Self::HasDependants { .. } => Code::HasDependants,
+            Self::BudgetExhausted { .. } => Code::BudgetExhausted,
             Self::AgentRequired => Code::AgentRequired,
             Self::ForeignClaim { .. } | Self::ForeignStatus { .. } | Self::ForeignHost { .. } => {
                 Code::Forbidden

@@ -107,6 +107,7 @@ fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
             adopt(board, name, *after, stamp);
         }
         SessionChange::ImagesForgotten { images } => forget_images(board, images),
+        SessionChange::BudgetExhausted => {}
     }
 }
 

@@ -88,6 +88,8 @@ pub enum SessionChange {
         /// The images' digests, in ascending order.
         images: Vec<Digest>,
     },
+    /// The costs of all agents have passed the session's budget. It changes nothing else.
+    BudgetExhausted,
 }
 
 /// A change of a log.
@@ -208,6 +210,7 @@ impl Change {
                 SessionChange::Restored(_) => "restored",
                 SessionChange::Adopted { .. } => "adopted",
                 SessionChange::ImagesForgotten { .. } => "images_forgotten",
+                SessionChange::BudgetExhausted => "budget_exhausted",
             },
             Self::Log(_, change) => match change {
                 LogChange::Appended { .. } => "appended",

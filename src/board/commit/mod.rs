@@ -121,7 +121,8 @@ impl Commit {
             Change::Session(
                 SessionChange::Created { .. }
                 | SessionChange::Configured { .. }
-                | SessionChange::ImagesForgotten { .. },
+                | SessionChange::ImagesForgotten { .. }
+                | SessionChange::BudgetExhausted,
             )
             | Change::State(_, _)
             | Change::Agent(_, _)
@@ -146,7 +147,8 @@ impl Commit {
             Change::Session(
                 SessionChange::Created { .. }
                 | SessionChange::Configured { .. }
-                | SessionChange::ImagesForgotten { .. },
+                | SessionChange::ImagesForgotten { .. }
+                | SessionChange::BudgetExhausted,
             )
             | Change::State(_, _)
             | Change::Agent(_, _)

@@ -1,10 +1,10 @@
 //! Limits of sessions, of their number, and of one write.
 
-use crate::board::Board;
 use crate::board::command::Moment;
 use crate::board::command::rejected::Rejected;
-use crate::board::commit::{COMMIT_ITEMS_MAX, Change, SessionChange};
+use crate::board::commit::{COMMIT_ITEMS_MAX, Change, LogChange, RequestChange, SessionChange};
 use crate::board::model::settings::LABELS_MAX;
+use crate::board::{Board, LogName};
 
 /// Checks that these changes keep the board within its limits.
 pub(crate) fn check(
@@ -42,6 +42,30 @@ pub(crate) fn check(
     let (bytes, max) = (after.image_bytes, policy.session_blob_bytes_max);
     if bytes > max && bytes > before.image_bytes {
         return Err(Rejected::ImagesFull { bytes, max });
+    }
+    check_budget(before, after, changes)
+}
+
+/// Refuses new steps and claims once the costs of all agents have passed the session's budget. A claim may be renewed.
+fn check_budget(before: &Board, after: &Board, changes: &[Change]) -> Result<(), Rejected> {
+    let (Some(_), Some(max)) = (before.budget_passed(), after.budget_passed()) else {
+        return Ok(());
+    };
+    let adds_step = |change: &Change| {
+        matches!(
+            change,
+            Change::Log(LogName::Trajectories | LogName::Memory(_), LogChange::Appended { .. })
+        )
+    };
+    let claims = |change: &Change| {
+        matches!(
+            change,
+            Change::Request(_, RequestChange::Claimed { fence, .. }) if *fence > before.revision
+        )
+    };
+    let spends = |change: &Change| adds_step(change) || claims(change);
+    if changes.iter().any(spends) {
+        return Err(Rejected::BudgetExhausted { max });
     }
     Ok(())
 }

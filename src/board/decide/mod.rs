@@ -79,6 +79,7 @@ pub fn decide_prepared(
     let answer = draft.carry_out(&write.command)?;
     draft.drop_idle_opening(&write.command);
     limits::check(board, &draft.board, &draft.changes, moment)?;
+    draft.tell_exhausted();
     let Draft { board: mut after, changes, stamp, .. } = draft;
     // Nothing to claim is no answer to keep: a repeat may find something.
     let claims_nothing = answer == Answer::Next(None);
@@ -239,6 +240,16 @@ impl<'a> Draft<'a> {
                 self.forget_images(*seen, images)
             }
             Command::Transact(transaction) => self.transact(transaction),
+        }
+    }
+
+    /// Adds the event that the costs of all agents have passed the session's budget, once each time.
+    fn tell_exhausted(&mut self) {
+        // A fork or an archive begins as it was.
+        let exists = self.before.life.is_some();
+        let passes = self.before.budget_passed().is_none() && self.board.budget_passed().is_some();
+        if exists && passes {
+            self.change(Change::Session(SessionChange::BudgetExhausted));
         }
     }
 

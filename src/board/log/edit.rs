@@ -11,7 +11,7 @@ use super::texts::Texts;
 use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
 use crate::board::values::claim::Work;
 use crate::board::values::task::Task;
-use crate::board::{Item, Revision, Seq};
+use crate::board::{Cost, Item, Revision, Seq};
 
 impl Log {
     pub(in crate::board) fn append(&mut self, first: Seq, items: &[Item], stamp: Stamp<'_>) {
@@ -145,6 +145,7 @@ impl Log {
             self.seal();
         }
         self.bytes += entry.bytes();
+        self.cost = self.cost + entry.item.cost();
         self.tail_bytes += bytes;
         let place = distance(self.tail_begin, self.end);
         let put = match &self.tail {
@@ -186,7 +187,9 @@ impl Log {
     fn set(&mut self, ordinal: u64, entry: Arc<Entry>) {
         let Some(old) = self.of_ordinal(ordinal) else { return };
         let same = old.item == entry.item;
-        self.bytes = self.bytes - old.bytes() + entry.bytes();
+        let bytes = self.bytes - old.bytes() + entry.bytes();
+        let cost = if same { self.cost } else { self.cost - old.item.cost() + entry.item.cost() };
+        (self.bytes, self.cost) = (bytes, cost);
         if let Some(index) = self.part_of(ordinal) {
             let Some(part) = self.parts.get(index).cloned() else { return };
             let chunks = part.chunk.with(distance(part.begin, ordinal), entry);
@@ -230,8 +233,10 @@ impl Log {
 
     fn remove_oldest(&mut self, count: usize) {
         let begin = self.begin + count as u64;
-        let removed = self.iter().take(count);
-        self.bytes -= removed.map(|entry| entry.bytes()).sum::<u64>();
+        let removed = || self.iter().take(count);
+        let bytes: u64 = removed().map(|entry| entry.bytes()).sum();
+        let cost: Cost = removed().map(|entry| entry.item.cost()).sum();
+        (self.bytes, self.cost) = (self.bytes - bytes, self.cost - cost);
         let of_tail = distance(self.tail_begin.max(self.begin), begin);
         let removed = self.tail.iter().flat_map(|tail| tail.entries(self.tail_places()));
         self.tail_bytes -= chunk::bytes(removed.take(of_tail));

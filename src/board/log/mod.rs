@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::claim::Work;
 use super::values::task::Task;
-use super::{AgentName, Item, Revision, Seq, Timestamp};
+use super::{AgentName, Cost, Item, Revision, Seq, Timestamp};
 use chunk::Chunk;
 pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
 pub use marks::{Mark, Probe};
@@ -162,6 +162,8 @@ pub struct Log {
     last_seq: Seq,
     changed: Revision,
     bytes: u64,
+    /// The sum of the items' costs.
+    cost: Cost,
 }
 
 /// A chunk and its position in the log.
@@ -219,6 +221,12 @@ impl Log {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Returns the sum of the items' costs.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// Returns the entry with this seq.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::chunk;
 use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
 use super::{Entry, Log, Part};
-use crate::board::Seq;
+use crate::board::{Cost, Seq};
 
 /// The new entries of a run, or `None` if the run stays.
 type Edited = Option<Vec<Arc<Entry>>>;
@@ -88,10 +88,13 @@ impl Log {
         }
     }
 
-    /// Updates the count of bytes for replaced entries.
+    /// Updates the bytes and costs for replaced entries.
     fn weigh(&mut self, old: &[Arc<Entry>], new: &[Arc<Entry>]) {
         let bytes = |entries: &[Arc<Entry>]| entries.iter().map(|entry| entry.bytes()).sum::<u64>();
         self.bytes = self.bytes + bytes(new) - bytes(old);
+        let cost =
+            |entries: &[Arc<Entry>]| entries.iter().map(|entry| entry.item.cost()).sum::<Cost>();
+        self.cost = self.cost + cost(new) - cost(old);
     }
 
     /// Joins neighbouring parts that fit into one chunk, so that removals leave no small chunks. Returns the index

@@ -15,8 +15,8 @@ use super::tasks::Tasks;
 use crate::board::state::State;
 use crate::board::values::claim::Work;
 use crate::board::{
-    AgentName, CheckpointName, Digest, Image, Item, Log, LogName, Revision, Seq, SessionId,
-    SessionName, Timestamp,
+    AgentName, Budget, CheckpointName, Cost, Digest, Image, Item, Log, LogName, Revision, Seq,
+    SessionId, SessionName, Timestamp,
 };
 
 /// The board of one session at one revision.
@@ -53,6 +53,8 @@ pub struct Board {
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) image_bytes: u64,
+    /// The sum of the memories' costs.
+    pub(crate) cost: Cost,
 }
 
 /// The facts of an existing session.
@@ -115,6 +117,7 @@ impl Board {
             entries: 0,
             bytes: 0,
             image_bytes: 0,
+            cost: Cost::default(),
         }
     }
 
@@ -194,6 +197,18 @@ impl Board {
         board
     }
 
+    /// Returns the sum of the costs of all memories.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Returns the session's `cost_max` if the costs have passed it.
+    #[must_use]
+    pub fn budget_passed(&self) -> Option<Budget> {
+        self.life.as_ref()?.settings.cost_max.filter(|max| self.cost > max.cost())
+    }
+
     /// Returns the time of the last commit.
     #[must_use]
     pub fn updated_at(&self) -> Timestamp {
@@ -239,11 +254,14 @@ impl Board {
             self.memories.insert(agent.clone(), Log::default());
         }
         let Some(log) = self.log_mut(name) else { return };
-        let (bytes, entries) = (log.bytes(), log.len());
+        let (bytes, entries, cost) = (log.bytes(), log.len(), log.cost());
         change(log);
-        let (bytes_after, entries_after) = (log.bytes(), log.len());
+        let (bytes_after, entries_after, cost_after) = (log.bytes(), log.len(), log.cost());
         self.bytes = self.bytes - bytes + bytes_after;
         self.entries = self.entries - entries as u64 + entries_after as u64;
+        if let LogName::Memory(_) = name {
+            self.cost = self.cost - cost + cost_after;
+        }
     }
 
     /// Edits the state and updates the count of bytes.

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentStates;
-use crate::board::{LogName, PromptProfiles, Ttl};
+use crate::board::{Budget, LogName, PromptProfiles, Ttl};
 
 /// The maximum number of keys in `history_keys`.
 pub const HISTORY_KEYS_MAX: usize = 256;
@@ -47,6 +47,9 @@ pub struct Settings {
     /// The prompt profiles, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<PromptProfiles>,
+    /// The budget of all agents together, by default unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_max: Option<Budget>,
 }
 
 /// The retention of a session's history. Older commits are deleted soon after.
@@ -158,6 +161,8 @@ pub struct SettingsPatch {
     pub agent_states: Set<AgentStates>,
     /// The change of `profiles` as a whole.
     pub profiles: Set<PromptProfiles>,
+    /// The change of `cost_max`.
+    pub cost_max: Set<Budget>,
 }
 
 impl SettingsPatch {
@@ -172,6 +177,7 @@ impl SettingsPatch {
         self.history.onto(&mut settings.history);
         self.agent_states.onto(&mut settings.agent_states);
         self.profiles.onto(&mut settings.profiles);
+        self.cost_max.onto(&mut settings.cost_max);
         settings
     }
 }

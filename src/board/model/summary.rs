@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use super::board::Life;
 use super::settings::{Labels, Settings};
 use crate::board::{
-    Board, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
+    Board, Cost, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
 };
 
 /// The maximum size of a session's open questions in its summary, in bytes.
@@ -47,6 +47,8 @@ pub struct Summary {
     pub questions: Questions,
     /// The number of claimable requests.
     pub claimable: usize,
+    /// The sum of the memories' costs.
+    pub cost: Cost,
 }
 
 /// The range of revisions in a session's history.
@@ -98,6 +100,7 @@ impl Summary {
             next_due: board.next_due(),
             questions: Questions::of(board),
             claimable: board.tasks().claimable().len(),
+            cost: board.cost(),
         }
     }
 
@@ -132,6 +135,13 @@ impl Summary {
             }
         }
         self
+    }
+
+    /// Returns true if the costs have passed the session's `cost_max`.
+    #[must_use]
+    pub fn is_over_budget(&self) -> bool {
+        let max = self.life.as_ref().and_then(|life| life.settings.cost_max);
+        max.is_some_and(|max| self.cost > max.cost())
     }
 
     /// Returns true if the four logs are empty.

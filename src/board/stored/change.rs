@@ -151,6 +151,7 @@ pub(super) enum StoredChange<'a> {
     ImagesForgotten {
         images: Cow<'a, [Digest]>,
     },
+    BudgetExhausted {},
 }
 
 impl<'a> From<&'a Change> for StoredChange<'a> {
@@ -218,6 +219,7 @@ impl<'a> StoredChange<'a> {
             SessionChange::ImagesForgotten { images } => {
                 Self::ImagesForgotten { images: Borrowed(images) }
             }
+            SessionChange::BudgetExhausted => Self::BudgetExhausted {},
         }
     }
 
@@ -343,11 +345,14 @@ impl StoredChange<'_> {
                 let (name, fork_of) = (name.into_owned(), fork_of.map(Cow::into_owned));
                 Change::Session(SessionChange::Adopted { name, after, fork_of })
             }
-            Self::ImagesForgotten { images } => {
-                session(SessionChange::ImagesForgotten { images: images.into_owned() })
-            }
+            Self::ImagesForgotten { images } => forgotten(images),
+            Self::BudgetExhausted {} => session(SessionChange::BudgetExhausted),
         })
     }
+}
+
+fn forgotten(images: Cow<'_, [Digest]>) -> Change {
+    session(SessionChange::ImagesForgotten { images: images.into_owned() })
 }
 
 fn log_of(log: Cow<'_, LogName>, change: LogChange) -> Change {

@@ -10,7 +10,7 @@ use super::base::StoredLife;
 use super::parts::StoredEntry;
 use crate::board::model::board::Life;
 use crate::board::{
-    Entry, Extent, OpenEntry, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
+    Cost, Entry, Extent, OpenEntry, Questions, Revision, SessionId, SessionName, Summary, Timestamp,
 };
 
 /// The version of the format.
@@ -39,6 +39,7 @@ struct StoredSummary<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     questions: Option<Vec<StoredQuestion<'a>>>,
     claimable: usize,
+    cost: Cost,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,6 +78,7 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
         next_due: summary.next_due,
         questions,
         claimable: summary.claimable,
+        cost: summary.cost,
     })?)
 }
 
@@ -108,6 +110,7 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         next_due: stored.next_due,
         questions,
         claimable: stored.claimable,
+        cost: stored.cost,
     })
 }
 

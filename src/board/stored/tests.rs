@@ -75,7 +75,7 @@ const CHANGES_OF_FORMAT_4: [&str; 3] = [
     r#"{"images_forgotten":{"images":["2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"]}}"#,
 ];
 
-const CHANGES_OF_FORMAT_5: [&str; 7] = [
+const CHANGES_OF_FORMAT_5: [&str; 9] = [
     r#"{"planned":{"first":4,"last":6,"after":[1,3],"attempts":3}}"#,
     r#"{"planned":{"first":7,"last":7,"after":[1]}}"#,
     r#"{"planned":{"first":8,"last":8,"attempts":1}}"#,
@@ -83,6 +83,8 @@ const CHANGES_OF_FORMAT_5: [&str; 7] = [
     r#"{"failed":{"seq":4}}"#,
     r#"{"retried":{"seq":4}}"#,
     RESTORED_TASKS,
+    r#"{"configured":{"settings":{"cost_max":12500000000},"labels":{}}}"#,
+    r#"{"budget_exhausted":{}}"#,
 ];
 
 const RESTORED_TASKS: &str = concat!(
@@ -171,7 +173,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 52));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 54));
     let Change::Log(_, LogChange::Appended { items, .. }) = &commit.changes[4] else {
         panic!("{commit:?}")
     };

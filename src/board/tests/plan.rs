@@ -260,6 +260,8 @@ fn an_item() -> impl Strategy<Value = Item> {
         r#"{"step":100}"#,
         r#"{"step":-0.0,"n":1E5}"#,
         r#"{"step":2.5,"step":2}"#,
+        r#"{"cost":0.1}"#,
+        r#"{"\u0063ost":-2.5e3}"#,
         r#"{"$serde_json::private::RawValue":"1","\u0061":"\ud83d\ude80\u0000"}"#,
         "{ \"tall\" :\n [ \"日本\", null,\ttrue ] }",
     ];
@@ -291,6 +293,7 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
                 history: Set::Keep,
                 agent_states,
                 profiles,
+                cost_max: Set::Keep,
             }
         },
     );

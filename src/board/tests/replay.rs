@@ -259,6 +259,7 @@ impl Play {
         let all = leases.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
         check_asked(live);
         check_tasks(live);
+        check_cost(live);
         assert_eq!(live.next_due(), all.min());
     }
 
@@ -279,6 +280,12 @@ fn check_tasks(board: &Board) {
         }
     }
     assert_eq!(*board.tasks(), Tasks::of(requests));
+}
+
+/// Checks the sum of the memories' costs against a scan of them.
+fn check_cost(board: &Board) {
+    let entries = board.memories.values().flat_map(Log::iter);
+    assert_eq!(board.cost(), entries.map(|entry| entry.item.cost()).sum());
 }
 
 /// The bytes of an entry's item, and of the result of a request that is done.

@@ -30,7 +30,7 @@ fn a_summary_is_these_bytes() {
         r#""counts":[2,0,0,1],"agents":0,"bytes":81,"image_bytes":1,"history_bytes":77,"#,
         r#""snapshot_bytes":7,"next_due":61000,"questions":["#,
         r#"{"entry":{"seq":1,"revision":3,"at":1000,"item":{"question":"?"}},"expires_at":61000},"#,
-        r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}],"claimable":0}"#,
+        r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}],"claimable":0,"cost":0}"#,
     );
     assert_eq!(text, expected);
     assert_eq!(again(&summary(&board)), summary(&board));
@@ -46,6 +46,7 @@ fn a_summary_of_another_form_is_refused() {
         (r#""version":2"#, r#""version":2,"more":1"#),
         (r#""agents":0,"#, ""),
         (r#","claimable":0"#, ""),
+        (r#","cost":0"#, ""),
         (r#""questions":[]"#, r#""questions":[{}]"#),
     ] {
         assert!(whole.contains(from), "{whole}");

@@ -57,6 +57,7 @@ codes! {
     IllegalTransition = "illegal-transition",
     SessionExists = "session-exists",
     HasDependants = "has-dependants",
+    BudgetExhausted = "budget-exhausted",
     HistoryCompacted = "history-compacted",
     PreconditionFailed = "precondition-failed",
     ConditionNotMet = "condition-not-met",

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::image::Image;
-use crate::board::Code;
 use crate::board::json;
 use crate::board::json::{Kind, Member, Reason, Unsupported};
+use crate::board::{Code, Cost};
 
 /// The maximum size of an item: the bytes of its text, without a stored image.
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
@@ -246,6 +246,18 @@ impl Item {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         json::get(self.text(), name)
+    }
+
+    /// Returns the item's `cost`, if it is a number.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        let text = self.text();
+        // Most items name none. A name may also be written with escapes.
+        if !text.contains("\"cost\"") && !text.contains('\\') {
+            return Cost::default();
+        }
+        let cost = self.get("cost").filter(|cost| json::kind(cost) == Kind::Number);
+        cost.map_or_else(Cost::default, |cost| Cost::of(json::to_f64(cost)))
     }
 
     /// Returns the item with its members in the order of another item, and new members last.

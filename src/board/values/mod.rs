@@ -3,6 +3,7 @@
 pub(crate) mod byte_size;
 pub(crate) mod claim;
 pub(crate) mod code;
+pub(crate) mod cost;
 pub(crate) mod ids;
 pub(crate) mod image;
 pub(crate) mod item;

@@ -58,6 +58,8 @@ refusals! {
     AnonymousBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
     BodyTimeout = [RequestTimeout];
     LostClaim = [StaleFence];
+    SpentBudget = [StaleFence, BudgetExhausted];
+    NoNewClaim = [StaleFence, AlreadyClaimed, IllegalTransition, BudgetExhausted];
     Blocked = [StaleFence, NotAnObject];
     BlockedOrNoNumber = [StaleFence, NotAnObject, NotANumber];
     Claimed = [StaleFence, AlreadyClaimed];
@@ -69,7 +71,7 @@ refusals! {
     Answered = [StaleFence, AlreadyAnswered];
     Exists = [StaleFence, SessionExists];
     Compacted = [HistoryCompacted];
-    Conflict = [StaleFence, NotAnObject, NotANumber, AlreadyClaimed, AlreadyAnswered, IllegalTransition];
+    Conflict = [StaleFence, NotAnObject, NotANumber, AlreadyClaimed, AlreadyAnswered, IllegalTransition, BudgetExhausted];
     KeyReused = [IdempotencyKeyReused];
     TooDeepPath = [TooDeep, IdempotencyKeyReused];
     Precondition = [PreconditionFailed];
@@ -160,11 +162,11 @@ sets! {
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
     ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotMet, NotReadable];
     /// Refusals of creating or changing a session, and of replacing its board.
-    PutRefusals = [NoSession, LostClaim, Precondition, InvalidDocument] + BODY + WRITE;
+    PutRefusals = [NoSession, SpentBudget, Precondition, InvalidDocument] + BODY + WRITE;
     /// Refusals of deleting a session, and of clearing its board.
     RemoveRefusals = [InvalidRequest, NoSession, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    AppendRefusals = [NoLog, LostClaim, Precondition, InvalidItems] + BODY + WRITE;
-    ReplaceRefusals = [NoLog, LostClaim, Precondition, InvalidList] + BODY + WRITE;
+    AppendRefusals = [NoLog, SpentBudget, Precondition, InvalidItems] + BODY + WRITE;
+    ReplaceRefusals = [NoLog, SpentBudget, Precondition, InvalidList] + BODY + WRITE;
     RemoveEntriesRefusals = [InvalidRequest, NoLog, Awaited, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
     PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
@@ -175,9 +177,9 @@ sets! {
     PutAgentRefusals = [NoSession, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
     PatchAgentRefusals = [NoAgent, WrongMove, Precondition, InvalidProfile] + BODY + WRITE;
     RemoveAgentRefusals = [InvalidRequest, NoAgent, Precondition, TooLargeToCommit] + ALONE + WRITE;
-    ClaimRefusals = [AnonymousBody, NoEntry, NotClaimable, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
+    ClaimRefusals = [AnonymousBody, NoEntry, NoNewClaim, BodyTimeout, TooLarge, Precondition, InvalidTerms] + WRITE;
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
-    ClaimNextRefusals = [AnonymousBody, NoSession, LostClaim, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
+    ClaimNextRefusals = [AnonymousBody, NoSession, SpentBudget, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
     FinishRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
     RetryRefusals = [InvalidRequest, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
@@ -357,6 +359,7 @@ fn is_about_session(code: Code) -> bool {
             | Code::AlreadyAnswered
             | Code::SessionExists
             | Code::HasDependants
+            | Code::BudgetExhausted
             | Code::StaleFence
             | Code::ConditionNotMet
             | Code::PreconditionFailed

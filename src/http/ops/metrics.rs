@@ -175,6 +175,11 @@ fn add_sessions(looked_up: &mut Registry, stats: &Stats) {
         "Sessions that are not served because their stored history is damaged",
         ConstGauge::new(stats.damaged),
     );
+    looked_up.register(
+        "sessions_over_budget",
+        "Sessions whose agents' costs have passed their cost_max",
+        ConstGauge::new(stats.over_budget),
+    );
 }
 
 fn add_bytes(looked_up: &mut Registry, stats: &Stats) {

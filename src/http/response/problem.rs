@@ -278,7 +278,8 @@ pub(crate) fn status(code: Code) -> StatusCode {
         | Code::NotANumber
         | Code::IllegalTransition
         | Code::SessionExists
-        | Code::HasDependants => StatusCode::CONFLICT,
+        | Code::HasDependants
+        | Code::BudgetExhausted => StatusCode::CONFLICT,
         Code::HistoryCompacted => StatusCode::GONE,
         Code::PreconditionFailed | Code::ConditionNotMet => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge | Code::ItemTooLarge | Code::CommitTooLarge => {
@@ -335,6 +336,7 @@ fn title(code: Code) -> &'static str {
         Code::IllegalTransition => "Illegal transition",
         Code::SessionExists => "Session exists",
         Code::HasDependants => "Has dependants",
+        Code::BudgetExhausted => "Budget exhausted",
         Code::HistoryCompacted => "History compacted",
         Code::PreconditionFailed => "Precondition failed",
         Code::ConditionNotMet => "Condition not met",

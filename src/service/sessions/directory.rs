@@ -29,6 +29,8 @@ pub(crate) struct Directory {
     asking: RwLock<BTreeSet<SessionName>>,
     /// The names of sessions with claimable requests, for the inbox.
     requesting: RwLock<BTreeSet<SessionName>>,
+    /// The names of sessions whose costs have passed their budget.
+    over_budget: RwLock<BTreeSet<SessionName>>,
     /// The names of damaged sessions.
     damaged: RwLock<BTreeSet<SessionName>>,
     /// The existing sessions by label.
@@ -50,6 +52,8 @@ pub(crate) enum Among {
     Asking,
     /// Sessions with claimable requests.
     Requesting,
+    /// Sessions whose costs have passed their budget.
+    OverBudget,
 }
 
 impl Directory {
@@ -60,6 +64,7 @@ impl Directory {
             names: RwLock::default(),
             asking: RwLock::default(),
             requesting: RwLock::default(),
+            over_budget: RwLock::default(),
             damaged: RwLock::default(),
             labels: LabelIndex::default(),
             identities: SessionsById::default(),
@@ -141,6 +146,7 @@ impl Directory {
         let exists = published.board.life().is_some();
         let asks = exists && !published.board.asked().open().is_empty();
         let requests = exists && !published.board.tasks().claimable().is_empty();
+        let is_over = published.board.budget_passed().is_some();
         let labels = published.board.life().map(|life| Arc::clone(&life.labels));
         let session = self.show(name, published, commits, held);
         note(&self.damaged, name, false);
@@ -148,6 +154,7 @@ impl Directory {
         self.list(name, exists);
         note(&self.asking, name, asks);
         note(&self.requesting, name, requests);
+        note(&self.over_budget, name, is_over);
         session
     }
 
@@ -194,6 +201,7 @@ impl Directory {
         self.list(&name, exists || is_damaged);
         note(&self.asking, &name, is_sound && shown.asks());
         note(&self.requesting, &name, is_sound && shown.requests());
+        note(&self.over_budget, &name, is_sound && shown.is_over_budget());
         if let Some(shard) = self.shard(&name) {
             shard.write().insert(name, session);
         }
@@ -204,6 +212,7 @@ impl Directory {
         note(&self.damaged, session.name(), true);
         note(&self.asking, session.name(), false);
         note(&self.requesting, session.name(), false);
+        note(&self.over_budget, session.name(), false);
         session.spoil();
     }
 
@@ -249,6 +258,7 @@ impl Directory {
             Among::All => &self.names,
             Among::Asking => &self.asking,
             Among::Requesting => &self.requesting,
+            Among::OverBudget => &self.over_budget,
         }
     }
 }

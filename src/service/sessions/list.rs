@@ -163,6 +163,7 @@ impl Service {
             Among::All => shown.life().is_some() || is_damaged,
             Among::Asking => shown.asks() && !is_damaged,
             Among::Requesting => shown.requests() && !is_damaged,
+            Among::OverBudget => shown.is_over_budget() && !is_damaged,
         };
         (belongs && listing.has(shown.life())).then_some(session)
     }

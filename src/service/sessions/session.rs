@@ -74,6 +74,14 @@ impl Shown {
         }
     }
 
+    /// Returns true if the costs have passed the session's budget.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        match self {
+            Self::Hot(published) => published.board.budget_passed().is_some(),
+            Self::Cold(summary) => summary.is_over_budget(),
+        }
+    }
+
     /// Returns true if the session has claimable requests.
     pub(crate) fn requests(&self) -> bool {
         match self {

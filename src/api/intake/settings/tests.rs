@@ -36,6 +36,7 @@ fn an_absent_setting_stays_and_null_resets_it() {
         "history",
         "agent_states",
         "profiles",
+        "cost_max",
     ] {
         let settings = Settings {
             history_keys: Some(Vec::new()),
@@ -45,10 +46,11 @@ fn an_absent_setting_stays_and_null_resets_it() {
             history: Some(History::Revisions(1)),
             agent_states: Some(AgentStates::new()),
             profiles: Some(PromptProfiles::new()),
+            cost_max: Budget::of(1.0),
         };
         let left = read(&format!("{{\"{name}\":null}}")).apply(&settings);
         let shown = serde_json::to_value(SettingsBody::from(&left)).unwrap();
-        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (6, None), "{name}");
+        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (7, None), "{name}");
     }
 }
 
@@ -57,6 +59,7 @@ fn settings_are_shown_as_they_were_sent() {
     for sent in [
         r#"{}"#,
         r#"{"max_items":3}"#,
+        r#"{"cost_max":12.5}"#,
         r#"{"max_items":{"questions":1,"requests":2,"trajectories":3,"screenshots":4,"memory":5}}"#,
         r#"{"max_items":{}}"#,
         r#"{"history_keys":["a"],"screenshot_to_memory":true,"ttl":"0090m"}"#,

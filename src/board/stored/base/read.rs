@@ -111,6 +111,7 @@ impl BaseReader {
         let entries = all_logs(&board).map(|log| log.len() as u64).sum();
         board.bytes = logs.chain(profiles).sum::<u64>() + state;
         board.entries = entries;
+        board.cost = board.memories.values().map(Log::cost).sum();
         check_images(&board)?;
         let nothing = Board {
             updated_at: board.updated_at,

@@ -20,6 +20,7 @@ const STATS: Stats = Stats {
     hot: 0,
     cold: 0,
     damaged: 0,
+    over_budget: 0,
     resident_bytes: 0,
     past_bytes: 0,
     recent_bytes: 0,
