@@ -37,6 +37,7 @@ mod cut_events;
 mod damage;
 mod damaged_log;
 mod diff;
+mod discovery;
 mod disk;
 mod documented_calls;
 mod documents;
