@@ -153,6 +153,16 @@ impl ServiceError {
         })
     }
 
+    /// Returns the error for a write that may be a repeat: a poisoned store cannot tell whether the first is stored.
+    pub(super) fn in_doubt(self, is_keyed: bool) -> Self {
+        match self {
+            Self::Poisoned { outcome_unknown } => {
+                Self::Poisoned { outcome_unknown: outcome_unknown || is_keyed }
+            }
+            error => error,
+        }
+    }
+
     /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -205,6 +205,17 @@ impl Service {
         if let Some(answer) = self.recall(&write.terms).await? {
             return Ok(Reply::Before(answer));
         }
+        let is_keyed = write.terms.key.is_some();
+        let written = self.write_with_images(write, images, keep).await;
+        written.map_err(|error| error.in_doubt(is_keyed))
+    }
+
+    async fn write_with_images(
+        &self,
+        write: Write,
+        images: Vec<ImageBytes>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
         let mut job = Box::new(WriteJob { keep, ..WriteJob::of(write) });
         // Images that the session drops are not stored, unless the writer finds that it retains them now.
         let mut stores = !images.is_empty() && !self.drops(&job.write)?;

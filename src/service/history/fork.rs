@@ -93,7 +93,9 @@ impl Service {
 
     /// Gives a staged history its name, or deletes the history if that is refused.
     pub(crate) async fn adopt(&self, id: SessionId, job: WriteJob) -> Result<Reply, ServiceError> {
-        let reply = self.enqueue(Box::new(job)).await.map_err(ServiceError::from);
+        let is_keyed = job.write.terms.key.is_some() || job.fork_key.is_some();
+        let reply = self.enqueue(Box::new(job)).await;
+        let reply = reply.map_err(|refused| ServiceError::from(refused).in_doubt(is_keyed));
         // A fault may follow the adoption; then the next start deletes the history if it has no name.
         let is_refused = match &reply {
             Ok(Reply::Before(_)) => true,
