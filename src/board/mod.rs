@@ -62,6 +62,7 @@ pub use model::summary::{Extent, OpenEntry, QUESTIONS_BYTES_MAX, Questions, Summ
 pub use model::tasks::{Next, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
+pub use values::blob_ref::{BLOB_MEMBER, BlobRef};
 pub use values::byte_size::{ByteSize, InvalidSize};
 pub use values::claim::{Claim, Done, Failed, Fence, Work};
 pub use values::code::Code;
