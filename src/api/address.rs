@@ -2,7 +2,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::board::{AgentName, CheckpointName, InvalidPath, LogName, Seq, SessionName, StatePath};
+use crate::board::{
+    AgentName, CheckpointName, Digest, InvalidPath, LogName, Seq, SessionName, StatePath,
+};
 
 /// The characters to encode: all but the unreserved ones of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -83,6 +85,11 @@ pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> Strin
     url.push('/');
     url.push_str(&seq.to_string());
     url
+}
+
+/// Returns the address of a blob.
+pub(crate) fn blob_url(session: &SessionName, sha256: &Digest) -> String {
+    format!("{}/blobs/{sha256}", session_url(session))
 }
 
 /// Returns the URL path of a screenshot's image.

@@ -17,7 +17,8 @@ use crate::api::suggestion::known_names;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
-    Board, Branch, Code, InvalidItem, LogName, Rejected, Revision, Seq, SessionName, StatePath,
+    BlobPlace, Board, Branch, Code, Digest, InvalidItem, LogName, Rejected, Revision, Seq,
+    SessionName, StatePath,
 };
 use crate::service::ServiceError;
 use crate::store::StoreError;
@@ -314,8 +315,11 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         Rejected::NoBlocker { index, .. } | Rejected::TooManyDependants { index, .. } => {
             format!("/after/{index}")
         }
-        Rejected::InOperation { branch: Branch::Then, index, .. } => format!("/then/{index}"),
-        Rejected::InOperation { branch: Branch::Else, index, .. } => format!("/else/{index}"),
+        Rejected::NoBlob { place, pointer, .. } => blob_pointer(place, pointer),
+        Rejected::InOperation { branch, index, rejected } => {
+            let branch = if *branch == Branch::Then { "then" } else { "else" };
+            format!("/{branch}/{index}{}", pointer_in_operation(rejected))
+        }
         Rejected::NoSession { .. }
         | Rejected::NoEntry { .. }
         | Rejected::Precondition { .. }
@@ -351,9 +355,57 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::SessionExists { .. }
         | Rejected::NoCheckpoint { .. }
         | Rejected::TooManyCheckpoints
+        | Rejected::TooManyBlobs
         | Rejected::NoRevision { .. }
         | Rejected::KeyReused => return None,
     })
+}
+
+/// Refuses a reference to a blob in an item at this place.
+pub(crate) fn no_blob_at(
+    rejected: &Rejected,
+    revision: Option<Revision>,
+    place: Place,
+    pointer: &str,
+) -> Refusal {
+    let (why, pointer) = (rejected.to_string(), place.pointer(pointer));
+    let at = place.line.map(|line| format!("line {line}, ")).unwrap_or_default();
+    let detail = format!("{at}{pointer}: {why}");
+    let fault = Fault { pointer: Some(pointer), line: place.line, detail: why };
+    let refusal = Refusal::new(rejected.code(), detail).fault(fault);
+    match revision {
+        Some(revision) => refusal.at(revision),
+        None => refusal,
+    }
+}
+
+/// Returns the pointer of a reference to a blob, in a body that may be an array of items.
+fn blob_pointer(place: &BlobPlace, pointer: &str) -> String {
+    match place {
+        BlobPlace::Item(index) => format!("/{index}{pointer}"),
+        BlobPlace::LogItem(log, index) => format!("/{log}/{index}{pointer}"),
+        BlobPlace::QaPair(index) => format!("/qa_pairs/{index}{pointer}"),
+        BlobPlace::Value => pointer.to_owned(),
+        BlobPlace::Element(index) => format!("/append/{index}{pointer}"),
+        BlobPlace::State => format!("/state{pointer}"),
+        BlobPlace::Result => format!("/result{pointer}"),
+        BlobPlace::Reason => format!("/reason{pointer}"),
+    }
+}
+
+/// Returns the pointer of the part of a transaction's operation that a rule refuses.
+fn pointer_in_operation(rejected: &Rejected) -> String {
+    let Rejected::NoBlob { place, pointer, .. } = rejected else { return String::new() };
+    match place {
+        BlobPlace::Item(_) => format!("/item{pointer}"),
+        BlobPlace::Value => format!("/value{pointer}"),
+        BlobPlace::LogItem(..)
+        | BlobPlace::QaPair(_)
+        | BlobPlace::Element(_)
+        | BlobPlace::State
+        | BlobPlace::Result
+        | BlobPlace::Reason => blob_pointer(place, pointer),
+    }
 }
 
 /// Refuses a read of a path without a value.
@@ -364,6 +416,12 @@ pub(crate) fn no_value(path: &StatePath, revision: Revision) -> Refusal {
 /// Refuses a read of an entry that does not exist.
 pub(crate) fn no_entry(board: &Board, log: &LogName, seq: Seq) -> Refusal {
     refused(&Rejected::NoEntry { log: log.clone(), seq }, Some(board.revision()))
+}
+
+/// Refuses a read of a blob that does not exist.
+pub(crate) fn no_blob(board: &Board, sha256: &Digest) -> Refusal {
+    let detail = format!("the session has no blob {sha256}");
+    Refusal::new(Code::BlobNotFound, detail).at(board.revision())
 }
 
 fn patch_refused(code: Code, error: &json::PatchError) -> Refusal {

@@ -211,6 +211,7 @@ impl Caller {
             Command::Session(
                 SessionCommand::Put { .. }
                 | SessionCommand::Adopt { .. }
+                | SessionCommand::PutBlob { .. }
                 | SessionCommand::ForgetImages { .. },
             )
             | Command::Board(_)

@@ -32,7 +32,8 @@ impl Caller {
                 | SessionChange::Deleted
                 | SessionChange::Adopted { fork_of: None, .. }
                 | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted,
+                | SessionChange::BudgetExhausted
+                | SessionChange::BlobPut { .. },
             )
             | Change::State(_, _)
             | Change::Agent(_, _)

@@ -18,7 +18,7 @@ pub use exact_json as json;
 
 pub use admit::imported::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use admit::{Misfit, REVISION_MAX, admit};
-pub use command::rejected::{Branch, Current, Rejected};
+pub use command::rejected::{BlobPlace, Branch, Current, Rejected};
 pub use command::{
     AgentCommand, Answer, BoardCommand, CheckpointCommand, Command, Condition, Edit, LogCommand,
     Matches, Moment, Policy, QuestionCommand, RequestCommand, SessionCommand, Terms, Test,
@@ -42,6 +42,7 @@ pub use model::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, Moves, PROFILE_BYTES_MAX, Profile, Status,
     is_known,
 };
+pub use model::blob::{BLOBS_MAX, Blob};
 pub use model::board::{Board, Life, Version};
 pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
 pub use model::due::Due;
@@ -62,7 +63,7 @@ pub use model::summary::{Extent, OpenEntry, QUESTIONS_BYTES_MAX, Questions, Summ
 pub use model::tasks::{Next, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
-pub use values::blob_ref::{BLOB_MEMBER, BlobRef};
+pub use values::blob_ref::{BLOB_BYTES_MAX, BLOB_MEMBER, BlobRef};
 pub use values::byte_size::{ByteSize, InvalidSize};
 pub use values::claim::{Claim, Done, Failed, Fence, Work};
 pub use values::code::Code;
@@ -71,6 +72,7 @@ pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, NotAnImage, Screenshot};
 pub use values::item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use values::json::Json;
+pub use values::media_type::{InvalidMediaType, MEDIA_TYPE_BYTES_MAX, MediaType};
 pub use values::names::{
     AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName, TokenName,
 };

@@ -5,6 +5,7 @@
 
 mod access;
 mod agents;
+mod blobs;
 mod connection;
 mod edge;
 mod events;

@@ -32,7 +32,7 @@ use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
 use super::transactions;
-use super::{agents, events, inbox, logs, requests};
+use super::{agents, blobs, events, inbox, logs, requests};
 use super::{history, prompt, questions, screenshots, sessions, state};
 use crate::api::schema::ImagesName;
 use crate::auth::Tokens;
@@ -50,7 +50,7 @@ use crate::service::Service;
             which a problem repeats as `instance`.\n\n\
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
             session's commits. Bodies may be compressed with gzip or zstd. A decompressed body has at most 8 MiB, \
-            32 MiB if it may contain screenshots, or 256 MiB if it is a whole board or an archive. Parameters and \
+            32 MiB if it is a blob or may contain screenshots, or 256 MiB if it is a whole board or an archive. Parameters and \
             members that are not in this document are refused.\n\n\
             A path in the state may have slashes, each between two keys.",
         license(name = "MIT", identifier = "MIT"),
@@ -64,6 +64,7 @@ use crate::service::Service;
         (name = "requests", description = "Requests, claims of agents on them, and the inbox of pending requests"),
         (name = "trajectories", description = "Steps of the agents"),
         (name = "screenshots", description = "Screenshots and their images"),
+        (name = "blobs", description = "Any bytes that items and the state refer to"),
         (name = "memories", description = "Each agent's memory of its own steps, a log like the others"),
         (name = "state", description = "One JSON document, by path"),
         (name = "transactions", description = "Tests and operations in one commit"),
@@ -146,6 +147,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(requests::fail))
         .routes(routes!(requests::retry))
         .routes(routes!(screenshots::image))
+        .routes(routes!(blobs::post))
+        .routes(routes!(blobs::get, blobs::put))
         .routes(routes!(agents::list, agents::delete_all))
         .routes(routes!(agents::get, agents::put, agents::patch, agents::delete))
         .routes(routes!(memory::cost))

@@ -52,7 +52,9 @@ pub use watch::waker::{Heard, NOTICES_MAX, Notice};
 pub use watch::{Commits, Watch};
 pub use writer::patch::Patch;
 
-use crate::board::{Answer, Board, Epoch, Extent, Json, SessionName, Summary, Terms, Write};
+use crate::board::{
+    Answer, Board, Digest, Epoch, Extent, Json, SessionName, Summary, Terms, Write,
+};
 use archive::Archives;
 use claims::queue::Queues;
 use deps::Deps;
@@ -60,6 +62,7 @@ use history::History;
 pub use images::ImageBytes;
 use images::Images;
 pub use images::chunks::ImagePieces;
+pub use images::uploads::{UPLOADS_MAX, Upload, Uploaded};
 use job::{Unwritten, WriteJob};
 use sessions::Sessions;
 use sessions::session::{Session, new_session_id};
@@ -219,6 +222,7 @@ impl Service {
         let mut job = Box::new(WriteJob { keep, ..WriteJob::of(write) });
         // Images that the session drops are not stored, unless the writer finds that it retains them now.
         let mut stores = !images.is_empty() && !self.drops(&job.write)?;
+        let digests: Vec<Digest> = images.iter().map(|image| image.sha256).collect();
         let images: Arc<[ImageBytes]> = images.into();
         for _ in 0..MOVED_TRIES_MAX {
             if stores {
@@ -231,7 +235,7 @@ impl Service {
             let stored = job.images_in().map(|images_in| (job.session().clone(), images_in));
             let written = self.enqueue(job).await;
             if let Some((name, images_in)) = stored {
-                self.discard_rejected(&name, images_in, &images, &written);
+                self.discard_rejected(&name, images_in, &digests, &written);
             }
             match written {
                 Err(Unwritten::Moved(back)) => job = back,

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use crate::board::{Epoch, Revision, SessionId};
 
+pub use blobs::draft::BlobDraft;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use sqlite::SqliteStore;

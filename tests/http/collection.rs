@@ -34,14 +34,14 @@ fn files(server: &Server) -> Vec<PathBuf> {
 }
 
 /// Lets all files be two hours old.
-fn age(server: &Server) {
+pub(crate) fn age(server: &Server) {
     let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
     for path in files(server) {
         File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
     }
 }
 
-async fn until_there_are(server: &Server, count: usize) {
+pub(crate) async fn until_there_are(server: &Server, count: usize) {
     let begin = Instant::now();
     while files(server).len() != count {
         assert!(begin.elapsed() < DEADLINE, "{:?}", files(server));

@@ -17,6 +17,7 @@ mod audit;
 mod backups;
 mod bad_input;
 mod bad_paths;
+mod blobs;
 mod bombs;
 mod budget;
 mod canaries;

@@ -1,5 +1,6 @@
 //! Parsing of items: JSON, JSON lines, images.
 
+use std::collections::BTreeMap;
 use std::str::Utf8Error;
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::api::refusal::{Place, invalid_item, refused as refused_by_rule};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
-    COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, InvalidItem, Item, LogName, NotAnImage, Rejected,
-    Screenshot,
+    BlobRef, COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, InvalidItem, Item, LogName, NotAnImage,
+    Rejected, Screenshot,
 };
 use crate::service::ImageBytes;
 
@@ -35,6 +36,8 @@ pub(crate) struct Intake {
     pub(crate) images: Vec<ImageBytes>,
     /// Remarks for the response.
     pub(crate) remarks: Remarks,
+    /// The places of the items that refer to blobs, by the index of the item.
+    pub(crate) blob_places: BTreeMap<usize, Place>,
     /// The key of steps, if `trajectory_key` was sent.
     key: Option<String>,
 }
@@ -103,6 +106,7 @@ impl Intake {
     }
 
     fn take_at(&mut self, place: Place, log: &LogName, text: &str) -> Result<(), InvalidItem> {
+        self.note_blobs(place, text);
         match log {
             LogName::Screenshots => {
                 let screenshot = Screenshot::from_json(text)?;
@@ -143,8 +147,16 @@ impl Intake {
         if *log == LogName::Screenshots || self.key.is_some() {
             return self.take_at(place, log, document.get());
         }
+        self.note_blobs(place, document.get());
         self.items.push(Item::from_document(document)?);
         Ok(())
+    }
+
+    /// Records the place of the next item if it refers to a blob.
+    fn note_blobs(&mut self, place: Place, text: &str) {
+        if BlobRef::all_in(text).next().is_some() {
+            self.blob_places.insert(self.items.len(), place);
+        }
     }
 
     fn add(&mut self, screenshot: Screenshot) {

@@ -23,7 +23,7 @@ const FORGOTTEN_BYTES: usize = 67;
 const SEQ_BYTES: usize = 17;
 
 /// The kinds of commits: the kinds of changes, and two that no change has.
-pub(crate) const KINDS: [&str; 33] = [
+pub(crate) const KINDS: [&str; 34] = [
     "created",
     "configured",
     "deleted",
@@ -55,6 +55,7 @@ pub(crate) const KINDS: [&str; 33] = [
     "adopted",
     "images_forgotten",
     "budget_exhausted",
+    "blob_put",
     "transaction",
     "unchanged",
 ];
@@ -140,7 +141,8 @@ fn contents(change: &Change) -> usize {
             | SessionChange::Deleted
             | SessionChange::Restored(_)
             | SessionChange::Adopted { .. }
-            | SessionChange::BudgetExhausted,
+            | SessionChange::BudgetExhausted
+            | SessionChange::BlobPut { .. },
         )
         | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
         | Change::State(_, StateChange::Removed)
@@ -232,6 +234,11 @@ impl Writer<'_> {
                 }
             }
             Change::Session(SessionChange::ImagesForgotten { images }) => self.forgotten(images),
+            Change::Session(SessionChange::BlobPut { sha256, bytes, media_type }) => {
+                self.text("sha256", &sha256.to_string());
+                self.number("bytes", *bytes);
+                self.text("media_type", media_type.as_str());
+            }
             Change::Session(SessionChange::Deleted | SessionChange::BudgetExhausted)
             | Change::Expired(Due::Session) => {}
         }

@@ -16,12 +16,14 @@ use crate::board::log::{Entry, LogName};
 use crate::board::model::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, PROFILE_BYTES_MAX, Profile, Status,
 };
+use crate::board::model::blob::BLOBS_MAX;
 use crate::board::model::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
 use crate::board::model::prompt_profile::are_profiles;
 use crate::board::model::settings::{
     HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings,
 };
 use crate::board::state::STATE_BYTES_MAX;
+use crate::board::values::blob_ref::BLOB_BYTES_MAX;
 use crate::board::values::claim::{Done, Failed, Work};
 use crate::board::values::image::IMAGE_BYTES_MAX;
 use crate::board::values::time::TTL_DAYS_MAX;
@@ -105,6 +107,7 @@ fn check_work(changes: &[Change]) -> Result<(), Foreign> {
 /// [`Foreign::Beyond`] if the state is too large, or if there are too many agents.
 pub(crate) fn check_size(board: &Board) -> Result<(), Foreign> {
     check(board.state.bytes() <= STATE_BYTES_MAX, "the state")?;
+    check(board.blobs.len() <= BLOBS_MAX, "the number of blobs")?;
     check(board.agents.len().max(board.memories.len()) <= AGENTS_MAX, "the number of agents")
 }
 
@@ -132,8 +135,8 @@ pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign
         bounds.past(remembered.at)?;
         check_key(key)?;
     }
-    let images = board.images.values().all(|bytes| *bytes <= IMAGE_BYTES_MAX as u64);
-    check(images, "an image")?;
+    let files = board.images.values().all(|bytes| *bytes <= BLOB_BYTES_MAX as u64);
+    check(files, "an image or blob")?;
     for until in board.asked.awaited.values() {
         check(admit_default(until), "a question's default")?;
         bounds.end(until.expires_at)?;
@@ -260,6 +263,9 @@ impl Bounds {
             Change::Session(SessionChange::Restored(restored)) => self.check_restored(restored),
             Change::Session(SessionChange::ImagesForgotten { images }) => {
                 check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
+            }
+            Change::Session(SessionChange::BlobPut { bytes, .. }) => {
+                check(*bytes <= BLOB_BYTES_MAX as u64, "a blob")
             }
             Change::Session(
                 SessionChange::Deleted

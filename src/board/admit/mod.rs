@@ -246,6 +246,7 @@ fn admit_session(board: &Board, commit: &Commit, change: &SessionChange) -> Resu
         | SessionChange::Configured { .. }
         | SessionChange::Deleted
         | SessionChange::BudgetExhausted => Ok(()),
+        SessionChange::BlobPut { sha256, bytes, .. } => admit_file(board, *sha256, *bytes),
         SessionChange::Restored(restored) => admit_restored(board, commit.stamp(), restored),
         SessionChange::Adopted { .. } if commit.changes.len() == 1 => Ok(()),
         SessionChange::Adopted { .. } => Err(Misfit::NotAlone),
@@ -380,6 +381,15 @@ pub(super) fn admit_images<'a>(
         }
     }
     Ok(())
+}
+
+/// Checks the size of an uploaded blob.
+fn admit_file(board: &Board, sha256: Digest, bytes: u64) -> Result<(), Misfit> {
+    let fits = match board.images.get(&sha256) {
+        Some(known) => *known == bytes,
+        None => board.image_bytes.checked_add(bytes).is_some(),
+    };
+    if fits { Ok(()) } else { Err(Misfit::ImageBytes { sha256, bytes }) }
 }
 
 /// Checks that the images are known, in order, and not named by any entry.

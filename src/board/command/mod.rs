@@ -11,8 +11,8 @@ use super::model::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
 use super::values::claim::{Claim, Fence};
 use super::{
-    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, Nonce, Plan, Revision, Seq,
-    SessionName, Timestamp, TraceId, Ttl, Version, Wanted,
+    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, MediaType, Nonce, Plan,
+    Revision, Seq, SessionName, Timestamp, TraceId, Ttl, Version, Wanted,
 };
 
 /// A write, as requested.
@@ -119,6 +119,17 @@ pub enum SessionCommand {
         board: Arc<Board>,
         /// The session that it was forked from.
         fork_of: Option<SessionName>,
+    },
+    /// Adds a blob whose bytes are stored. Creates the session if need be.
+    PutBlob {
+        /// The digest of its bytes.
+        sha256: Digest,
+        /// Its size in bytes.
+        bytes: u64,
+        /// Its media type, unless the blob is there with another.
+        media_type: MediaType,
+        /// The time in milliseconds after which another upload makes another commit.
+        renewed_after_ms: i64,
     },
     /// Removes images that no retained revision names. Only the server issues this command.
     ForgetImages {

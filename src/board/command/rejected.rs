@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::board::log::Entry;
 use crate::board::model::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
+use crate::board::model::blob::BLOBS_MAX;
 use crate::board::model::checkpoint::CHECKPOINTS_MAX;
 use crate::board::state::{STATE_BYTES_MAX, StatePath, StateValue};
 use crate::board::values::task::DEPENDANTS_MAX;
 use crate::board::{
-    AgentName, Budget, CheckpointName, Code, InvalidItem, LogName, Revision, Seq, SessionName,
-    Version,
+    AgentName, Budget, CheckpointName, Code, Digest, InvalidItem, LogName, Revision, Seq,
+    SessionName, Version,
 };
 
 /// The reason why a write is refused. A refused write changes nothing.
@@ -323,8 +324,23 @@ pub enum Rejected {
         /// The reason.
         rejected: Box<Rejected>,
     },
+    /// An item or a value refers to a blob that the session does not have.
+    #[error("the session has no blob {sha256}; upload its bytes first")]
+    NoBlob {
+        /// The digest.
+        sha256: Digest,
+        /// The place of the text that refers to it.
+        place: BlobPlace,
+        /// The JSON pointer (RFC 6901) of the reference in that text.
+        pointer: String,
+    },
+    /// The session has the maximum number of blobs.
+    #[error(
+        "the session has reached its limit of {BLOBS_MAX} blobs; those that nothing names are deleted within hours"
+    )]
+    TooManyBlobs,
     /// The session would exceed its limit of images.
-    #[error("the session's images would have {bytes} bytes; the limit is {max}")]
+    #[error("the session's images and blobs would have {bytes} bytes; the limit is {max}")]
     ImagesFull {
         /// The resulting size in bytes.
         bytes: u64,
@@ -342,6 +358,27 @@ pub enum Current {
     State(StateValue),
     /// An agent.
     Agent(AgentName, Box<Agent>),
+}
+
+/// The place of a text that refers to a blob, in its command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobPlace {
+    /// An item, with its index.
+    Item(usize),
+    /// An item of a log that is replaced with the whole board, with its index.
+    LogItem(LogName, usize),
+    /// An answered question of a new session, with its index.
+    QaPair(usize),
+    /// The whole body: an entry's item, or the value at a path of the state.
+    Value,
+    /// An element appended to an array of the state, with its index.
+    Element(usize),
+    /// The whole state, replaced with the whole board.
+    State,
+    /// The result of a request.
+    Result,
+    /// The reason of a request's failure.
+    Reason,
 }
 
 /// A branch of a transaction.
@@ -391,6 +428,7 @@ impl Rejected {
             Self::SessionExists { .. } => Code::SessionExists,
             Self::NoCheckpoint { .. } => Code::CheckpointNotFound,
             Self::NoRevision { .. } => Code::RevisionNotFound,
+            Self::NoBlob { .. } => Code::NoBlob,
             Self::KeyReused => Code::IdempotencyKeyReused,
             Self::NoSession { .. } => Code::SessionNotFound,
             Self::NoEntry { .. } => Code::EntryNotFound,
@@ -398,9 +436,10 @@ impl Rejected {
             Self::Stale => Code::Overloaded,
             Self::NotAtCreation | Self::TooManyLabels { .. } => Code::InvalidField,
             Self::TooManyItems { .. } | Self::TooManyExamined { .. } => Code::CommitTooLarge,
-            Self::SessionFull { .. } | Self::ImagesFull { .. } | Self::TooManyEntries { .. } => {
-                Code::SessionFull
-            }
+            Self::SessionFull { .. }
+            | Self::ImagesFull { .. }
+            | Self::TooManyEntries { .. }
+            | Self::TooManyBlobs => Code::SessionFull,
             Self::TooManySessions { .. } => Code::StoreFull,
         }
     }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::board::log::{SeqRange, Stamp};
 use crate::board::model::agent::{Agent, Profile};
+use crate::board::model::blob::Blob;
 use crate::board::model::board::Life;
 use crate::board::model::checkpoint::Checkpoint;
 use crate::board::model::due::Due;
@@ -108,6 +109,10 @@ fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
         }
         SessionChange::ImagesForgotten { images } => forget_images(board, images),
         SessionChange::BudgetExhausted => {}
+        SessionChange::BlobPut { sha256, bytes, media_type } => {
+            let blob = Blob { media_type: media_type.clone(), uploaded_at: stamp.at };
+            board.put_blob(*sha256, *bytes, blob);
+        }
     }
 }
 
@@ -165,6 +170,7 @@ fn configure(board: &mut Board, settings: &Arc<Settings>, labels: &Arc<Labels>, 
 fn forget_images(board: &mut Board, images: &[Digest]) {
     for sha256 in images {
         board.image_bytes -= board.images.remove(sha256).unwrap_or_default();
+        board.blobs.remove(sha256);
     }
 }
 

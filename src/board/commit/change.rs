@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::restored::Restored;
 use crate::board::model::agent::Profile;
+use crate::board::model::blob::result;
 use crate::board::model::due::Due;
 use crate::board::model::open_questions::Awaited;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::state::StatePath;
 use crate::board::{
-    AgentName, CheckpointName, Digest, Image, Item, Json, LogName, Plan, Revision, Seq, SeqRange,
-    SessionName, Timestamp,
+    AgentName, BlobRef, CheckpointName, Digest, Image, Item, Json, LogName, MediaType, Plan,
+    Revision, Seq, SeqRange, SessionName, Timestamp,
 };
 
 /// A change of a board.
@@ -90,6 +91,15 @@ pub enum SessionChange {
     },
     /// The costs of all agents have passed the session's budget. It changes nothing else.
     BudgetExhausted,
+    /// A blob was uploaded, perhaps again. Its bytes were stored before.
+    BlobPut {
+        /// The digest of its bytes.
+        sha256: Digest,
+        /// Its size in bytes.
+        bytes: u64,
+        /// Its media type.
+        media_type: MediaType,
+    },
 }
 
 /// A change of a log.
@@ -211,6 +221,7 @@ impl Change {
                 SessionChange::Adopted { .. } => "adopted",
                 SessionChange::ImagesForgotten { .. } => "images_forgotten",
                 SessionChange::BudgetExhausted => "budget_exhausted",
+                SessionChange::BlobPut { .. } => "blob_put",
             },
             Self::Log(_, change) => match change {
                 LogChange::Appended { .. } => "appended",
@@ -258,14 +269,76 @@ impl Change {
 
     /// Returns the images of the change's items and of the entries that a restore brings back.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
-        let restored = if let Self::Session(SessionChange::Restored(restored)) = self {
-            &*restored.logs
-        } else {
-            &[]
-        };
-        let entries = restored.iter().flat_map(|(_, log)| &log.entries);
-        let items = self.items().iter().chain(entries.map(|entry| &entry.item));
+        let restored = self.restored().into_iter().flat_map(Restored::entries);
+        let items = self.items().iter().chain(restored.map(|entry| &entry.item));
         items.filter_map(Item::image)
+    }
+
+    /// Returns the digests that the change's texts refer to.
+    pub fn blobs(&self) -> impl Iterator<Item = Digest> {
+        let texts = self.texts().into_iter();
+        let named = texts.flat_map(|(name, text)| BlobRef::all_under(name, text));
+        named.map(|blob| blob.sha256)
+    }
+
+    /// Returns the digest of the blob that was uploaded, if the change is an upload.
+    #[must_use]
+    pub fn uploaded(&self) -> Option<Digest> {
+        if let Self::Session(SessionChange::BlobPut { sha256, .. }) = self {
+            Some(*sha256)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the texts that may refer to blobs, each with the name of the member that has it as its value, if any.
+    fn texts(&self) -> Vec<(Option<&str>, &str)> {
+        let mut texts: Vec<(Option<&str>, &str)> =
+            self.items().iter().map(|item| (None, item.text())).collect();
+        match self {
+            Self::State(
+                path,
+                StateChange::Put { value, .. }
+                | StateChange::Set { value }
+                | StateChange::Merged { patch: value },
+            ) => texts.push((path.name(), value.text())),
+            Self::State(_, StateChange::Appended { elements }) => {
+                texts.extend(elements.iter().map(|element| (None, element.text())));
+            }
+            Self::Request(
+                _,
+                RequestChange::Finished { result: Some(value), .. }
+                | RequestChange::Failed { reason: Some(value) },
+            ) => texts.push((None, value.text())),
+            Self::Session(SessionChange::Restored(restored)) => {
+                let entries = restored.entries();
+                texts.extend(entries.clone().map(|entry| (None, entry.item.text())));
+                let results = entries.filter_map(|entry| result(entry.work.as_deref()?));
+                texts.extend(results.map(|value| (None, value.text())));
+                let values = restored.state.iter();
+                texts.extend(
+                    values.filter_map(|(path, value)| Some((path.name(), value.as_ref()?.text()))),
+                );
+            }
+            Self::Session(_)
+            | Self::Log(..)
+            | Self::State(_, StateChange::Removed)
+            | Self::Agent(..)
+            | Self::Request(..)
+            | Self::Checkpoint(..)
+            | Self::Awaited { .. }
+            | Self::Planned { .. }
+            | Self::Expired(_) => {}
+        }
+        texts
+    }
+
+    fn restored(&self) -> Option<&Restored> {
+        if let Self::Session(SessionChange::Restored(restored)) = self {
+            Some(restored)
+        } else {
+            None
+        }
     }
 
     /// Returns the change's items.

@@ -122,7 +122,8 @@ impl Commit {
                 SessionChange::Created { .. }
                 | SessionChange::Configured { .. }
                 | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted,
+                | SessionChange::BudgetExhausted
+                | SessionChange::BlobPut { .. },
             )
             | Change::State(_, _)
             | Change::Agent(_, _)
@@ -148,7 +149,8 @@ impl Commit {
                 SessionChange::Created { .. }
                 | SessionChange::Configured { .. }
                 | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted,
+                | SessionChange::BudgetExhausted
+                | SessionChange::BlobPut { .. },
             )
             | Change::State(_, _)
             | Change::Agent(_, _)

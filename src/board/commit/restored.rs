@@ -29,6 +29,13 @@ pub struct Restored {
     pub agents: Vec<(AgentName, Option<Agent>)>,
 }
 
+impl Restored {
+    /// Returns the entries that the restore brings back.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> + Clone {
+        self.logs.iter().flat_map(|(_, log)| &log.entries)
+    }
+}
+
 /// The difference of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoredLog {

@@ -29,6 +29,9 @@ impl Target {
         let exists = board.life.is_some();
         let whole = |version| Self { exists, version: Some(version), current: None };
         Ok(match command {
+            Command::Session(SessionCommand::PutBlob { sha256, .. }) => {
+                Self { exists: board.blob(sha256).is_some(), ..whole(board.blobs_version()) }
+            }
             Command::Session(_) | Command::Transact(_) => whole(board.version()),
             // The tag covers all checkpoints; existence concerns this one.
             Command::Checkpoint(name, CheckpointCommand::Put) => Self {

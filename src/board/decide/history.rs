@@ -33,7 +33,9 @@ impl Draft<'_> {
         if let Some(restored) = self.board.difference(then, self.stamp.revision) {
             let change = Change::Session(SessionChange::Restored(Box::new(restored)));
             // History was compacted since, so the bytes of an image may be deleted.
-            if change.images().any(|image| !self.board.has_image(&image.sha256)) {
+            let image_lost = change.images().any(|image| !self.board.has_image(&image.sha256));
+            let blob_lost = self.board.lost_blobs_of(then, &change);
+            if image_lost || blob_lost {
                 return Err(Rejected::NoRevision { revision: then.revision });
             }
             self.change(change);

@@ -3,6 +3,7 @@
 use crate::board::command::Moment;
 use crate::board::command::rejected::Rejected;
 use crate::board::commit::{COMMIT_ITEMS_MAX, Change, LogChange, RequestChange, SessionChange};
+use crate::board::model::blob::BLOBS_MAX;
 use crate::board::model::settings::LABELS_MAX;
 use crate::board::{Board, LogName};
 
@@ -42,6 +43,9 @@ pub(crate) fn check(
     let (bytes, max) = (after.image_bytes, policy.session_blob_bytes_max);
     if bytes > max && bytes > before.image_bytes {
         return Err(Rejected::ImagesFull { bytes, max });
+    }
+    if after.blobs.len() > BLOBS_MAX && after.blobs.len() > before.blobs.len() {
+        return Err(Rejected::TooManyBlobs);
     }
     check_budget(before, after, changes)
 }

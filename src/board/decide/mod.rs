@@ -3,6 +3,7 @@
 //! A decision is a pure function of board, command and moment.
 
 mod agents;
+mod blobs;
 mod claims;
 mod condition;
 mod expiry;
@@ -190,6 +191,12 @@ impl<'a> Draft<'a> {
 
     /// Carries out a command, which sees the changes of the commands before it.
     fn carry_out(&mut self, command: &Command) -> Result<Answer, Rejected> {
+        let answer = self.change_by(command)?;
+        self.check_blobs(command)?;
+        Ok(answer)
+    }
+
+    fn change_by(&mut self, command: &Command) -> Result<Answer, Rejected> {
         match command {
             Command::Session(SessionCommand::Put { settings, labels, qa_pairs }) => {
                 self.put_session(settings, labels, qa_pairs)
@@ -239,6 +246,12 @@ impl<'a> Draft<'a> {
             Command::Session(SessionCommand::ForgetImages { seen, images }) => {
                 self.forget_images(*seen, images)
             }
+            Command::Session(SessionCommand::PutBlob {
+                sha256,
+                bytes,
+                media_type,
+                renewed_after_ms,
+            }) => self.put_blob(*sha256, *bytes, media_type, *renewed_after_ms),
             Command::Transact(transaction) => self.transact(transaction),
         }
     }
@@ -281,6 +294,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         | Command::Plan { .. }
         | Command::Board(BoardCommand::Replace { .. })
         | Command::Agent(_, AgentCommand::Put { .. })
+        | Command::Session(SessionCommand::PutBlob { .. })
         | Command::Transact(_) => policy.auto_create,
         Command::State(_, edit) => policy.auto_create && !matches!(edit, Edit::Remove),
         Command::Session(

@@ -2,11 +2,13 @@
 //!
 //! Cloning a board is O(1).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
 use super::agent::Agent;
+use super::blob::Blob;
 use super::checkpoint::Checkpoint;
 use super::idempotency::{Kept, Keys};
 use super::open_questions::Asked;
@@ -49,6 +51,8 @@ pub struct Board {
     pub(crate) fences_after: Revision,
     pub(crate) keys: Keys,
     pub(crate) images: OrdMap<Digest, u64>,
+    /// The uploaded ones among the images.
+    pub(crate) blobs: OrdMap<Digest, Blob>,
     /// The number of entries in the logs and memories.
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
@@ -114,6 +118,7 @@ impl Board {
             fences_after: Revision::default(),
             keys: Keys::default(),
             images: OrdMap::new(),
+            blobs: OrdMap::new(),
             entries: 0,
             bytes: 0,
             image_bytes: 0,
@@ -176,15 +181,19 @@ impl Board {
         Self { oldest, ..self.clone() }
     }
 
-    /// Returns the board as the start of another session's history, with the images that its entries name. No item is
-    /// copied.
+    /// Returns the board as the start of another session's history, with the images and blobs that it names. No item
+    /// is copied.
     #[must_use]
     pub fn forked(&self, id: SessionId) -> Self {
-        let named = self.named_images();
-        let images: OrdMap<_, _> = named.map(|image| (image.sha256, image.bytes)).collect();
+        let named = if self.blobs.is_empty() { BTreeSet::new() } else { self.named_blobs() };
+        let blobs = self.blobs.iter().filter(|(sha256, _)| named.contains(sha256));
+        let blobs: OrdMap<_, _> = blobs.map(|(sha256, blob)| (*sha256, blob.clone())).collect();
+        let uploaded = blobs.keys().filter_map(|sha256| Some((*sha256, *self.images.get(sha256)?)));
+        let images = self.named_images().map(|image| (image.sha256, image.bytes));
+        let images: OrdMap<_, _> = images.chain(uploaded).collect();
         let image_bytes = images.values().sum();
         let (oldest, keys) = (self.revision, Keys::default());
-        Self { id, oldest, keys, images, image_bytes, ..self.clone() }
+        Self { id, oldest, keys, images, blobs, image_bytes, ..self.clone() }
     }
 
     /// Returns the board with the memories of all other agents cleared.
@@ -275,9 +284,13 @@ impl Board {
     /// Adds the images of these items to the session's images.
     pub(crate) fn keep_images<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
         for image in items.into_iter().filter_map(Item::image) {
-            if self.images.insert(image.sha256, image.bytes).is_none() {
-                self.image_bytes += image.bytes;
-            }
+            self.keep_file(image.sha256, image.bytes);
+        }
+    }
+
+    pub(crate) fn keep_file(&mut self, sha256: Digest, bytes: u64) {
+        if self.images.insert(sha256, bytes).is_none() {
+            self.image_bytes += bytes;
         }
     }
 
@@ -352,8 +365,8 @@ impl Board {
         self.image_bytes
     }
 
-    /// Returns the images that the history names, each once with its size in bytes. Forgotten images are excluded.
-    /// The retained history names no others.
+    /// Returns the images that the history names and the uploaded blobs, each once with its size in bytes. Forgotten
+    /// ones are excluded. The retained history names no others.
     pub fn images(&self) -> impl Iterator<Item = (&Digest, &u64)> {
         self.images.iter()
     }

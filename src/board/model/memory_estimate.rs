@@ -22,6 +22,9 @@ const RECORD_BYTES: usize = 256;
 /// The memory of an image's digest and size.
 const IMAGE_BYTES: usize = 64;
 
+/// The memory of a blob's digest and media type, besides its size.
+const BLOB_BYTES: usize = 128;
+
 impl Board {
     /// Estimates the memory of the board in bytes, without rendered texts. Boards of one session share most of their
     /// memory.
@@ -32,7 +35,7 @@ impl Board {
         let state = bytes(self.state.bytes()).saturating_mul(STATE_FACTOR);
         let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
         let records = RECORD_BYTES * (self.agents.len() + self.memories.len() + self.keys.len());
-        let images = IMAGE_BYTES * self.images.len();
+        let images = IMAGE_BYTES * self.images.len() + BLOB_BYTES * self.blobs.len();
         [BOARD_BYTES, logs, state, bytes(self.keys.bytes()), records, images]
             .into_iter()
             .chain(profiles)

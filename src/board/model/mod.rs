@@ -1,6 +1,7 @@
 //! The board of a session and its parts.
 
 pub(crate) mod agent;
+pub(crate) mod blob;
 pub(crate) mod board;
 pub(crate) mod checkpoint;
 pub(crate) mod due;

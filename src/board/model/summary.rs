@@ -35,8 +35,10 @@ pub struct Summary {
     pub agents: usize,
     /// The bytes of text in items, state and agents' profiles.
     pub bytes: u64,
-    /// The bytes of all images that the history names.
+    /// The bytes of all images that the history names, and of all blobs.
     pub image_bytes: u64,
+    /// The number of blobs.
+    pub blobs: usize,
     /// The bytes of the retained commits, as stored.
     pub history_bytes: u64,
     /// The history's bytes at its last snapshot, or 0.
@@ -95,6 +97,7 @@ impl Summary {
             agents: board.agents().len(),
             bytes: board.bytes(),
             image_bytes: board.image_bytes(),
+            blobs: board.blobs().len(),
             history_bytes,
             snapshot_bytes,
             next_due: board.next_due(),

@@ -82,6 +82,12 @@ impl StatePath {
         &self.0
     }
 
+    /// Returns the last name, or `None` for the root.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.last().map(|name| &**name)
+    }
+
     /// Returns true for the path of the whole document.
     #[must_use]
     pub fn is_root(&self) -> bool {

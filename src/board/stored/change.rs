@@ -11,8 +11,8 @@ use super::restored::StoredRestored;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
     AgentChange, AgentName, Awaited, Change, CheckpointChange, CheckpointName, Digest, Due, Image,
-    Item, Json, LogChange, LogName, Plan, Profile, RequestChange, Revision, Seq, SeqRange,
-    SessionChange, SessionName, StateChange, StatePath, Timestamp,
+    Item, Json, LogChange, LogName, MediaType, Plan, Profile, RequestChange, Revision, Seq,
+    SeqRange, SessionChange, SessionName, StateChange, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -152,6 +152,11 @@ pub(super) enum StoredChange<'a> {
         images: Cow<'a, [Digest]>,
     },
     BudgetExhausted {},
+    BlobPut {
+        sha256: Digest,
+        bytes: u64,
+        media_type: Cow<'a, MediaType>,
+    },
 }
 
 impl<'a> From<&'a Change> for StoredChange<'a> {
@@ -220,6 +225,10 @@ impl<'a> StoredChange<'a> {
                 Self::ImagesForgotten { images: Borrowed(images) }
             }
             SessionChange::BudgetExhausted => Self::BudgetExhausted {},
+            SessionChange::BlobPut { sha256, bytes, media_type } => {
+                let media_type = Borrowed(media_type);
+                Self::BlobPut { sha256: *sha256, bytes: *bytes, media_type }
+            }
         }
     }
 
@@ -347,6 +356,10 @@ impl StoredChange<'_> {
             }
             Self::ImagesForgotten { images } => forgotten(images),
             Self::BudgetExhausted {} => session(SessionChange::BudgetExhausted),
+            Self::BlobPut { sha256, bytes, media_type } => {
+                let media_type = media_type.into_owned();
+                session(SessionChange::BlobPut { sha256, bytes, media_type })
+            }
         })
     }
 }

@@ -12,8 +12,8 @@ use super::Unreadable;
 use super::change::restore_profile;
 use crate::board::log::Updated;
 use crate::board::{
-    Agent, AgentName, Awaited, Checkpoint, CheckpointName, Claim, Digest, Done, Entry, Failed,
-    Image, Item, Json, Plan, Remembered, Revision, Seq, Task, Timestamp, Work,
+    Agent, AgentName, Awaited, Blob, Checkpoint, CheckpointName, Claim, Digest, Done, Entry,
+    Failed, Image, Item, Json, MediaType, Plan, Remembered, Revision, Seq, Task, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -35,6 +35,29 @@ pub(super) struct StoredEntry<'a> {
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
+}
+
+/// An uploaded blob, one of the images.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredBlob<'a> {
+    sha256: Digest,
+    media_type: Cow<'a, MediaType>,
+    uploaded_at: Timestamp,
+}
+
+impl<'a> From<(&'a Digest, &'a Blob)> for StoredBlob<'a> {
+    fn from((sha256, blob): (&'a Digest, &'a Blob)) -> Self {
+        let media_type = Cow::Borrowed(&blob.media_type);
+        Self { sha256: *sha256, media_type, uploaded_at: blob.uploaded_at }
+    }
+}
+
+impl From<StoredBlob<'_>> for (Digest, Blob) {
+    fn from(stored: StoredBlob<'_>) -> Self {
+        let media_type = stored.media_type.into_owned();
+        (stored.sha256, Blob { media_type, uploaded_at: stored.uploaded_at })
+    }
 }
 
 /// The task of a request. The board finds what blocks it.

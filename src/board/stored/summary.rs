@@ -31,6 +31,7 @@ struct StoredSummary<'a> {
     agents: usize,
     bytes: u64,
     image_bytes: u64,
+    blobs: usize,
     history_bytes: u64,
     snapshot_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +74,7 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
         agents: summary.agents,
         bytes: summary.bytes,
         image_bytes: summary.image_bytes,
+        blobs: summary.blobs,
         history_bytes: summary.history_bytes,
         snapshot_bytes: summary.snapshot_bytes,
         next_due: summary.next_due,
@@ -105,6 +107,7 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         agents: stored.agents,
         bytes: stored.bytes,
         image_bytes: stored.image_bytes,
+        blobs: stored.blobs,
         history_bytes: stored.history_bytes,
         snapshot_bytes: stored.snapshot_bytes,
         next_due: stored.next_due,

@@ -106,7 +106,9 @@ impl Model {
             Command::Session(SessionCommand::Restore { then }) => self.restore(then),
             Command::Checkpoint(_, _)
             | Command::Session(
-                SessionCommand::Adopt { .. } | SessionCommand::ForgetImages { .. },
+                SessionCommand::Adopt { .. }
+                | SessionCommand::ForgetImages { .. }
+                | SessionCommand::PutBlob { .. },
             ) => {}
             Command::Question(question, QuestionCommand::Answer { answer }) => {
                 let patch = serde_json::json!({ "answer": answer }).to_string();

@@ -27,7 +27,7 @@ fn a_summary_is_these_bytes() {
     let expected = concat!(
         r#"{"version":2,"name":"sess_1","revision":4,"oldest":2,"floor":0,"updated_at":1000,"#,
         r#""life":{"name":"sess_1","created_at":1000,"settings":{},"labels":{},"configured":3},"#,
-        r#""counts":[2,0,0,1],"agents":0,"bytes":81,"image_bytes":1,"history_bytes":77,"#,
+        r#""counts":[2,0,0,1],"agents":0,"bytes":81,"image_bytes":1,"blobs":0,"history_bytes":77,"#,
         r#""snapshot_bytes":7,"next_due":61000,"questions":["#,
         r#"{"entry":{"seq":1,"revision":3,"at":1000,"item":{"question":"?"}},"expires_at":61000},"#,
         r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}],"claimable":0,"cost":0}"#,

@@ -10,6 +10,9 @@ use memchr::memmem::Finder;
 use super::ids::Digest;
 use crate::board::json;
 
+/// The largest blob, in bytes.
+pub const BLOB_BYTES_MAX: usize = 32 << 20;
+
 /// The member that names a blob.
 pub const BLOB_MEMBER: &str = "$blob";
 
@@ -25,8 +28,8 @@ static ESCAPES: LazyLock<[Finder<'_>; 2]> =
 pub struct BlobRef {
     /// The blob's digest.
     pub sha256: Digest,
-    /// The offset of the member's name in the text.
-    at: usize,
+    /// The offset of the member's name in the text, or `None` if the text is the member's value.
+    at: Option<usize>,
 }
 
 impl BlobRef {
@@ -44,14 +47,22 @@ impl BlobRef {
                     && let Some((_, Token::String(value))) = tokens.peek()
                     && let Some(sha256) = Self::digest(value)
                 {
-                    return Some(Self { sha256, at });
+                    return Some(Self { sha256, at: Some(at) });
                 }
             }
         })
     }
 
+    /// Returns the references in the value of a member of this name, in order.
+    pub fn all_under(name: Option<&str>, text: &str) -> impl Iterator<Item = Self> {
+        let is_named = name == Some(BLOB_MEMBER) && text.starts_with('"');
+        let own = Some(text).filter(|_| is_named).and_then(Self::digest);
+        let own = own.map(|sha256| Self { sha256, at: None });
+        own.into_iter().chain(Self::all_in(text))
+    }
+
     /// Returns the digest that a string names, given its literal. Upper-case digits name the same blob.
-    pub(crate) fn digest(literal: &str) -> Option<Digest> {
+    fn digest(literal: &str) -> Option<Digest> {
         // Of a longer literal each character may be escaped.
         const LITERAL_MAX: usize = 2 + 64 * r"\u0000".len();
         if literal.len() > LITERAL_MAX {
@@ -63,6 +74,7 @@ impl BlobRef {
     /// Returns the JSON pointer (RFC 6901) of the reference in its text.
     #[must_use]
     pub fn pointer(&self, text: &str) -> String {
+        let Some(end) = self.at else { return String::new() };
         let mut levels = Vec::new();
         for (at, token) in Tokens::new(text) {
             let is_value =
@@ -81,7 +93,7 @@ impl BlobRef {
                 }
                 Token::String(_) | Token::Number(_) | Token::Word(_) => {}
             }
-            if at == self.at {
+            if at == end {
                 break;
             }
         }

@@ -9,6 +9,7 @@ pub(crate) mod ids;
 pub(crate) mod image;
 pub(crate) mod item;
 pub(crate) mod json;
+pub(crate) mod media_type;
 pub(crate) mod names;
 pub(crate) mod task;
 pub(crate) mod time;

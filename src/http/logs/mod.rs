@@ -89,7 +89,8 @@ pub(super) async fn post(
     let plan = plan_params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
-    let Intake { items, images, remarks, .. } = intake;
+    let Intake { items, images, remarks, blob_places, .. } = intake;
+    writing.items_at(blob_places);
     let command = match waiting {
         Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
         None if !plan.is_empty() => Command::Plan { items, plan },
@@ -123,8 +124,9 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
-    let Intake { items, images, remarks, .. } =
+    let Intake { items, images, remarks, blob_places, .. } =
         replaced(log.clone(), &writing.headers, bytes).await?;
+    writing.items_at(blob_places);
     let command = Command::Log(log.clone(), LogCommand::Replace { items });
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {

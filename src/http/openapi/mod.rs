@@ -23,21 +23,22 @@ pub(super) use params::{
     AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
     ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
     ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
-    ListQuery, ListWaitQuery, MinRevision, PageQuery, PageWaitQuery, PastQuery, PendingQuery,
-    PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
+    ListQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery, PastQuery,
+    PendingQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
     SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
 };
 pub(super) use problems::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
     ClaimRefusals, DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals,
     ListRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
-    PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutEntryRefusals, PutRefusals,
-    PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals, ReadCheckpointRefusals,
-    ReadEntryRefusals, ReadImageRefusals, ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals,
-    ReadRefusals, ReadStateRefusals, ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals,
-    RemoveCheckpointRefusals, RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals,
-    RemoveStateRefusals, ReplaceRefusals, RestoreRefusals, RetryRefusals, ServerRefusals,
-    TransactRefusals, components, guarded,
+    PostBlobRefusals, PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutBlobRefusals,
+    PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals,
+    ReadBlobRefusals, ReadCheckpointRefusals, ReadEntryRefusals, ReadImageRefusals,
+    ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals, ReadRefusals, ReadStateRefusals,
+    ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals,
+    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
+    ReplaceRefusals, RestoreRefusals, RetryRefusals, ServerRefusals, TransactRefusals, components,
+    guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use transactions::{OperationBody, TestBody, TtlText};

@@ -51,6 +51,7 @@ refusals! {
     NoPastEntry = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound];
     NoPastLogEntry = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound, RouteNotFound];
     NoPastImage = [SessionNotFound, RevisionNotFound, CheckpointNotFound, EntryNotFound, NoImage];
+    NoPastBlob = [SessionNotFound, RevisionNotFound, CheckpointNotFound, BlobNotFound];
     NoPastState = [SessionNotFound, RevisionNotFound, CheckpointNotFound, PathNotFound];
     NoPastAgent = [SessionNotFound, RevisionNotFound, CheckpointNotFound, AgentNotFound];
     NotMet = [ConditionNotMet];
@@ -82,16 +83,17 @@ refusals! {
     NoSuchRange = [RangeNotSatisfiable];
     NotShowable = [NotAnImage];
     ForeignHost = [UnknownHost];
-    InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep, IdempotencyKeyReused];
-    InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField, IdempotencyKeyReused];
-    InvalidList = [UnsupportedItem, UnsupportedValue, TooDeep, ArrayRequired, IdempotencyKeyReused];
-    InvalidPatch = [UnsupportedItem, UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
-    InvalidValue = [UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
-    InvalidOperation = [UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
+    InvalidItem = [UnsupportedItem, UnsupportedValue, TooDeep, NoBlob, IdempotencyKeyReused];
+    InvalidItems = [UnsupportedItem, UnsupportedValue, TooDeep, NotAnImage, UnknownField, InvalidField, NoBlob, IdempotencyKeyReused];
+    InvalidList = [UnsupportedItem, UnsupportedValue, TooDeep, ArrayRequired, NoBlob, IdempotencyKeyReused];
+    InvalidPatch = [UnsupportedItem, UnsupportedValue, TooDeep, InvalidField, NoBlob, IdempotencyKeyReused];
+    InvalidValue = [UnsupportedValue, TooDeep, InvalidField, NoBlob, IdempotencyKeyReused];
+    InvalidOperation = [UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, NoBlob, IdempotencyKeyReused];
     InvalidProfile = [UnsupportedValue, TooDeep, InvalidField, IdempotencyKeyReused];
+    InvalidBlob = [DigestMismatch, IdempotencyKeyReused];
     InvalidTerms = [UnknownField, InvalidField, IdempotencyKeyReused];
-    InvalidOutcome = [UnsupportedValue, TooDeep, UnknownField, InvalidField, IdempotencyKeyReused];
-    InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, IdempotencyKeyReused];
+    InvalidOutcome = [UnsupportedValue, TooDeep, UnknownField, InvalidField, NoBlob, IdempotencyKeyReused];
+    InvalidDocument = [UnsupportedItem, UnsupportedValue, TooDeep, UnknownField, InvalidField, ArrayRequired, NoBlob, IdempotencyKeyReused];
     Unreadable = [Overloaded, StoreUnavailable];
     NoPlace = [Overloaded];
     Fault = [Internal];
@@ -159,6 +161,7 @@ sets! {
     ReadCheckpointRefusals(NOT_MODIFIED) = [InvalidRequest, NoCheckpoint, NotReadable];
     ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotMet, NotReadable];
     ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable];
+    ReadBlobRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastBlob, Compacted, NoSuchRange, NotReadable];
     ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
     ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotMet, NotReadable];
     /// Refusals of creating or changing a session, and of replacing its board.
@@ -171,6 +174,8 @@ sets! {
     PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
     PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
     RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Awaited, Precondition, TooLargeToCommit, KeyReused] + WRITE;
+    PutBlobRefusals = [NoSession, LostClaim, Precondition, InvalidBlob, InvalidRequest, BodyTimeout, TooLarge] + WRITE;
+    PostBlobRefusals = [NoSession, LostClaim, Precondition, KeyReused, InvalidRequest, BodyTimeout, TooLarge] + WRITE;
     PutStateRefusals = [NoSession, Blocked, Precondition, InvalidValue] + BODY + WRITE;
     PatchStateRefusals = [NoSession, BlockedOrNoNumber, Precondition, InvalidOperation] + BODY + WRITE;
     RemoveStateRefusals = [InvalidRequest, NoState, LostClaim, Precondition, TooDeepPath, TooLargeToCommit] + WRITE;
@@ -352,6 +357,8 @@ fn is_about_session(code: Code) -> bool {
         code,
         Code::EntryNotFound
             | Code::PathNotFound
+            | Code::BlobNotFound
+            | Code::NoBlob
             | Code::AgentNotFound
             | Code::CheckpointNotFound
             | Code::RevisionNotFound

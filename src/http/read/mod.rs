@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, timeout_at};
 
@@ -41,6 +41,14 @@ impl Early {
     /// Creates the end with this answer, without a body.
     pub(super) fn bare(answer: Answer) -> Self {
         Self::Bare(Box::new(answer.without_body()))
+    }
+
+    /// Sets the caching of an answer that is not modified, as a full answer would have it.
+    pub(super) fn cached(mut self, caching: &HeaderValue) -> Self {
+        if let Self::Bare(response) = &mut self {
+            response.headers_mut().insert(header::CACHE_CONTROL, caching.clone());
+        }
+        self
     }
 }
 

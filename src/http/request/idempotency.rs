@@ -44,10 +44,9 @@ impl Repeat {
         self
     }
 
-    /// Adds the hash of a body that was streamed.
-    pub(crate) fn with_hash(self, body: Sha256) -> Self {
-        let hash: [u8; 32] = body.finalize().into();
-        self.with_body(&hash)
+    /// Adds the digest of a body that was streamed.
+    pub(crate) fn with_digest(self, body: Digest) -> Self {
+        self.with_body(&body.0)
     }
 
     /// Returns the key with the fingerprint of the whole request and its author.

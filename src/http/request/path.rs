@@ -6,7 +6,8 @@ use crate::api::address::percent_decode;
 use crate::api::address::{InvalidStatePath, state_path};
 use crate::api::refusal::no_session;
 use crate::board::{
-    AgentName, CheckpointName, Code, InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath,
+    AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, SessionName,
+    StatePath,
 };
 use crate::http::access::{caller_of, is_read};
 use crate::http::response::problem::Problem;
@@ -40,6 +41,12 @@ pub(crate) struct AgentPath {
 /// The checkpoint of a path.
 pub(crate) struct CheckpointPath(pub(crate) CheckpointName);
 
+/// The blob of a path.
+pub(crate) struct BlobPath {
+    pub(crate) session: SessionName,
+    pub(crate) sha256: Digest,
+}
+
 /// The state path of a path.
 pub(crate) struct StateAt {
     pub(crate) session: SessionName,
@@ -55,6 +62,7 @@ struct Named {
     log: Option<LogName>,
     seq: Option<Seq>,
     checkpoint: Option<CheckpointName>,
+    blob: Option<Digest>,
 }
 
 impl Named {
@@ -86,7 +94,8 @@ impl Named {
         let seq = param("seq").map(parse_seq).transpose()?;
         let checkpoint = param("checkpoint").map(str::parse).transpose();
         let checkpoint = checkpoint.map_err(|why| invalid_name("checkpoint", why))?;
-        let named = Self { session, log, seq, checkpoint };
+        let blob = param("sha256").map(parse_digest).transpose()?;
+        let named = Self { session, log, seq, checkpoint, blob };
         parts.extensions.insert(named.clone());
         Ok(named)
     }
@@ -120,6 +129,14 @@ fn parse_seq(text: &str) -> Result<Seq, Problem> {
                 "'{text}' is not a seq; expected a whole number of at least 1 without leading zeros"
             ),
         )
+    })
+}
+
+/// Parses the digest of a blob, in digits of any case.
+fn parse_digest(text: &str) -> Result<Digest, Problem> {
+    Digest::from_hex(&text.to_ascii_lowercase()).ok_or_else(|| {
+        let detail = "a blob's name is the SHA-256 of its bytes, as 64 hexadecimal digits";
+        Problem::new(Code::InvalidName, detail)
     })
 }
 
@@ -175,6 +192,17 @@ impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
             .checkpoint
             .map(Self)
             .ok_or_else(|| no_route(parts.uri.path()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for BlobPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Named::read(parts, state).await? {
+            Named { session, blob: Some(sha256), .. } => Ok(Self { session, sha256 }),
+            Named { .. } => Err(no_route(parts.uri.path())),
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod chunked;
 pub(crate) mod problem;
+pub(crate) mod range;
 pub(crate) mod request_id;
 pub(crate) mod segments;
+pub(crate) mod stored_bytes;
 pub(crate) mod tag;
 pub(in crate::http) mod trace_context;
 

@@ -265,6 +265,7 @@ pub(crate) fn status(code: Code) -> StatusCode {
         | Code::AgentNotFound
         | Code::CheckpointNotFound
         | Code::RevisionNotFound
+        | Code::BlobNotFound
         | Code::NoImage => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
@@ -289,6 +290,8 @@ pub(crate) fn status(code: Code) -> StatusCode {
         | Code::UnsupportedValue
         | Code::TooDeep
         | Code::NotAnImage
+        | Code::NoBlob
+        | Code::DigestMismatch
         | Code::UnknownField
         | Code::InvalidField
         | Code::ArrayRequired
@@ -321,6 +324,7 @@ fn title(code: Code) -> &'static str {
         Code::AgentNotFound => "Agent not found",
         Code::CheckpointNotFound => "Checkpoint not found",
         Code::RevisionNotFound => "Revision not found",
+        Code::BlobNotFound => "Blob not found",
         Code::NoImage => "No image",
         Code::MethodNotAllowed => "Method not allowed",
         Code::RequestTimeout => "Request timeout",
@@ -347,6 +351,8 @@ fn title(code: Code) -> &'static str {
         Code::UnsupportedValue => "Unsupported value",
         Code::TooDeep => "Too deeply nested",
         Code::NotAnImage => "Not an image",
+        Code::NoBlob => "No such blob",
+        Code::DigestMismatch => "Digest mismatch",
         Code::UnknownField => "Unknown field",
         Code::InvalidField => "Invalid field",
         Code::ArrayRequired => "Array required",

@@ -9,7 +9,7 @@ use axum::http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::board::{
-    AgentName, CheckpointName, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
+    AgentName, CheckpointName, Digest, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
 };
 
 /// The parameters that decide when a rendering is shown, not what it shows.
@@ -31,6 +31,8 @@ pub(crate) enum Resource {
     Entry(LogName, Seq),
     /// The bytes of a screenshot's image.
     Image(Seq),
+    /// A blob.
+    Blob(Digest),
     /// A prompt made from the board.
     Prompt,
     /// The cost of an agent's memory.
@@ -59,6 +61,7 @@ impl Resource {
             Self::Log(log) => format!("log {log}"),
             Self::Entry(log, seq) => format!("entry {seq} of {log}"),
             Self::Image(seq) => format!("image {seq}"),
+            Self::Blob(sha256) => format!("blob {sha256}"),
             Self::Prompt => "prompt".to_owned(),
             Self::Cost(log) => format!("cost of {log}"),
             Self::State(path) => format!("state {:?}", path.segments()),

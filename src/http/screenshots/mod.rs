@@ -1,40 +1,32 @@
 //! Images of screenshots: stored or scaled, whole or a range.
 
-mod range;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
-use blackboard_thumbnail::{IMAGE_TYPES, MAX_PX_MAX};
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use blackboard_thumbnail::MAX_PX_MAX;
 
 use super::logs::entries::entry_of;
 use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
+use super::response::stored_bytes;
+use super::response::stored_bytes::{IMMUTABLE, describe, requested_part};
 use super::response::tag::{Rendering, Resource};
 use crate::api::params::{Params, invalid};
-use crate::api::pieces::WHOLE_BYTES_MAX;
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};
-use range::{Asked, beyond, content_range};
-
-/// The policy for bytes that a client sent: a browser may only show them.
-const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
 /// The address names an entry, whose image may change.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
-
-/// The address with a digest names an image, which never changes.
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
 
 /// Read a screenshot's image
 ///
@@ -77,26 +69,16 @@ pub(super) async fn image(
         Ok(Rendering::of(Resource::Image(seq), board.at_version(entry.revision)))
     };
     let found = reading.of(&session, rendering).await;
-    let (answer, board) = found.map_err(|early| cached(early, &caching))?;
+    let (answer, board) = found.map_err(|early| early.cached(&caching))?;
     let image = image_of(entry_of(&board, &log, seq)?, wanted)?;
     let shown = Shown::of(&service, &board, image, max_px).await?;
     let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
-    shown.describe(&mut headers)?;
+    describe(shown.media_type(), &mut headers)?;
     if signed.is_some() {
         // Signed addresses are given to pages of other origins.
         headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
-    let tag = headers.get(header::ETAG).cloned().unwrap_or(HeaderValue::from_static(""));
-    let (status, part) = match Asked::of(&method, &reading.headers, &tag, shown.length()) {
-        Asked::Whole => (StatusCode::OK, 0..shown.length()),
-        Asked::Part(part) => {
-            headers.insert(header::CONTENT_RANGE, content_range(&part, shown.length())?);
-            (StatusCode::PARTIAL_CONTENT, part)
-        }
-        Asked::Beyond => return Err(beyond(shown.length()).into()),
-    };
-    // A streamed body sets no length.
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+    let (status, part) = requested_part(&method, &reading.headers, shown.length(), &mut headers)?;
     let body = shown.body(&service, &board, part).await?;
     Ok((status, headers, body).into_response())
 }
@@ -140,20 +122,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    fn describe(&self, headers: &mut HeaderMap) -> Result<(), Problem> {
-        let media_type = HeaderValue::from_str(self.media_type())
-            .map_err(|error| Problem::new(Code::Internal, "the image has no type").cause(error))?;
-        headers.insert(header::CONTENT_TYPE, media_type);
-        headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
-        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        if !IMAGE_TYPES.iter().any(|(name, _)| *name == self.media_type()) {
-            let attachment = HeaderValue::from_static("attachment");
-            headers.insert(header::CONTENT_DISPOSITION, attachment);
-        }
-        Ok(())
-    }
-
-    /// Returns the body of a part. An early failure is an error; a later one breaks the body off.
+    /// Returns the body of a part.
     async fn body(
         self,
         service: &Service,
@@ -167,32 +136,8 @@ impl<'a> Shown<'a> {
                 return Ok(Body::from(bytes.slice(index(part.start)..index(part.end))));
             }
         };
-        let mut pieces = service.image_part(board, image, part).await?;
-        let mut head = Vec::new();
-        while head.len() < WHOLE_BYTES_MAX {
-            match pieces.next().await? {
-                Some(piece) => head.extend_from_slice(&piece),
-                None => return Ok(Body::from(head)),
-            }
-        }
-        let rest = stream::try_unfold(pieces, async |mut pieces| {
-            Ok(pieces.next().await?.map(|piece| (piece, pieces)))
-        });
-        let rest = rest.inspect_err(|error: &ServiceError| {
-            tracing::error!(%error, "failed to stream a response body");
-        });
-        Ok(Body::from_stream(stream::once(async { Ok(Bytes::from(head)) }).chain(rest)))
-    }
-}
-
-/// Sets the caching of a response that is not modified, as a full response would have it.
-fn cached(early: Early, caching: &HeaderValue) -> Early {
-    match early {
-        Early::Bare(mut response) => {
-            response.headers_mut().insert(header::CACHE_CONTROL, caching.clone());
-            Early::Bare(response)
-        }
-        refused @ Early::Refused(_) => refused,
+        stored_bytes::body(service.image_part(board, (image.sha256, image.bytes), part).await?)
+            .await
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use sha2::{Digest as _, Sha256};
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
 use crate::api::refusal::{no_session, refused};
-use crate::board::{Board, Command, Condition, Rejected, SessionName, Terms, Write, permits};
+use crate::board::{
+    Board, Command, Condition, Hashing, Rejected, SessionName, Terms, Write, permits,
+};
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::response::problem::Problem;
 use crate::http::response::tag::Resource;
@@ -130,10 +131,10 @@ impl Writing {
         arriving: &mut Arriving,
         mut import: Option<Import>,
     ) -> Result<Option<Imported>, Problem> {
-        let mut hash = self.repeat.as_ref().map(|_| Sha256::new());
+        let mut hashing = self.repeat.as_ref().map(|_| Hashing::default());
         while let Some(piece) = arriving.next().await? {
-            if let Some(hash) = &mut hash {
-                hash.update(&piece);
+            if let Some(hashing) = &mut hashing {
+                hashing.add(&piece);
             }
             if let Some(import) = &mut import
                 && !import.push(piece.into()).await
@@ -142,8 +143,8 @@ impl Writing {
                 break;
             }
         }
-        if let Some((repeat, hash)) = self.repeat.take().zip(hash) {
-            self.repeat = Some(repeat.with_hash(hash));
+        if let Some((repeat, hashing)) = self.repeat.take().zip(hashing) {
+            self.repeat = Some(repeat.with_digest(hashing.digest()));
         }
         match import {
             Some(import) => Ok(Some(import.finish().await?)),

@@ -5,7 +5,9 @@
 mod claims;
 mod histories;
 pub(crate) mod response;
+mod uploads;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -27,14 +29,14 @@ use super::response::trace_context::Trace;
 use super::response::unwritten;
 use crate::api::offload::work;
 use crate::api::params::{Params, invalid};
-use crate::api::refusal::refused;
+use crate::api::refusal::{Place, no_blob_at, refused};
 use crate::api::view::agent::{Seen, write_agent};
 use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
-    AgentName, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision, Seq,
-    SessionCommand, SessionName, Terms, TraceId, Version, Write,
+    AgentName, BlobPlace, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision,
+    Seq, SessionCommand, SessionName, Terms, TraceId, Version, Write,
 };
 use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
 use response::{ShapeResult, Shaped, Written};
@@ -57,6 +59,8 @@ pub(super) struct Writing {
     trace: Option<TraceId>,
     /// True if the response describes the session to callers who may read.
     describes: bool,
+    /// The places in the body of the items that refer to blobs.
+    blob_places: BTreeMap<usize, Place>,
 }
 
 impl<S> FromRequestParts<S> for Writing
@@ -85,6 +89,7 @@ where
             repeat,
             trace: Trace::of(&parts.headers).map(|trace| trace.id()),
             describes: false,
+            blob_places: BTreeMap::new(),
         })
     }
 }
@@ -124,6 +129,11 @@ impl Writing {
             }
         };
         Ok(params.finish()?)
+    }
+
+    /// Records the places in the body of the items that refer to blobs, for a refusal.
+    pub(super) fn items_at(&mut self, places: BTreeMap<usize, Place>) {
+        self.blob_places = places;
     }
 
     /// Refuses a write without an author.
@@ -242,8 +252,15 @@ impl Writing {
         Shaped::again(kept)?.seen_with(Sight::of(&self.caller), self.describes)
     }
 
-    /// Adds the current tag and the current entry to the refusal of a condition.
+    /// Adds the current tag and the current entry to the refusal of a condition, and the place of an item to the refusal
+    /// of a blob.
     async fn refusal(&self, resource: &Resource, error: ServiceError) -> Problem {
+        if let ServiceError::Rejected { rejected, revision } = &error
+            && let Rejected::NoBlob { place: BlobPlace::Item(index), pointer, .. } = rejected
+            && let Some(place) = self.blob_places.get(index)
+        {
+            return no_blob_at(rejected, *revision, *place, pointer).into();
+        }
         let ServiceError::Rejected {
             rejected: Rejected::Precondition { present, current }, ..
         } = &error

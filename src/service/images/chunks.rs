@@ -55,10 +55,12 @@ impl Service {
         image: &Image,
     ) -> Result<ImagePieces, ServiceError> {
         let head = image.head.clone();
-        self.open_image(board, image, 0..image.bytes, Form::DataUrl { head }).await
+        let whole = 0..image.bytes;
+        self.open_image(board, (image.sha256, image.bytes), whole, Form::DataUrl { head }).await
     }
 
-    /// Returns a part of a stored image's bytes. The last piece comes only if the whole image matches its digest.
+    /// Returns a part of the bytes of a stored image or blob, given its digest and length. The last piece comes only if
+    /// the whole matches its digest.
     ///
     /// # Errors
     ///
@@ -66,7 +68,7 @@ impl Service {
     pub async fn image_part(
         &self,
         board: &Board,
-        image: &Image,
+        image: (Digest, u64),
         part: Range<u64>,
     ) -> Result<ImagePieces, ServiceError> {
         self.open_image(board, image, part, Form::Plain).await
@@ -75,18 +77,18 @@ impl Service {
     async fn open_image(
         &self,
         board: &Board,
-        image: &Image,
+        (sha256, bytes): (Digest, u64),
         part: Range<u64>,
         form: Form,
     ) -> Result<ImagePieces, ServiceError> {
-        let (session, sha256) = (board.id(), image.sha256);
+        let session = board.id();
         let store = Arc::clone(&self.inner.deps.store);
         let opened = with_files(move || store.open_blob(session, sha256));
         let opened = opened.await.map_err(|_| ServiceError::Fault)?;
         let source = opened.map_err(|error| self.image_error(board, error))?;
-        let end = part.end.min(image.bytes);
+        let end = part.end.min(bytes);
         let before = part.start.min(end);
-        let (wanted, after) = (end - before, image.bytes - end);
+        let (wanted, after) = (end - before, bytes - end);
         let hashing = Hashing::default();
         let reading = Reading { session, sha256, source, hashing, before, wanted, after, form };
         Ok(ImagePieces { reading: Some(reading) })

@@ -1,6 +1,6 @@
-//! Garbage collection of images that no retained history references.
+//! Garbage collection of images and blobs that no retained history references.
 //!
-//! Images are forgotten by a commit; the files are removed once it is durable. A session's kept history is its base
+//! They are forgotten by a commit; the files are removed once it is durable. A session's kept history is its base
 //! and the commits after it. An image named by neither is in no readable board, and nothing can restore it.
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::Images;
 use super::gc_schedule::GcSchedule;
 use crate::board::{
-    Board, Change, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision,
-    SessionCommand, SessionId, Terms, Version, Write,
+    Board, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionCommand,
+    SessionId, Terms, Version, Write,
 };
 use crate::service::clock::Clock;
 use crate::service::deps::Deps;
@@ -60,6 +60,14 @@ struct Files {
     young: HashMap<Digest, Duration>,
 }
 
+/// Whether an upload counts as naming its blob.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Uploads {
+    /// They do: the commits are later than the collection's begin.
+    AreNames,
+    AreNoNames,
+}
+
 impl Gc {
     pub(crate) fn of(deps: &Deps, sessions: &Sessions, jobs: &JobQueue, images: &Images) -> Self {
         Self {
@@ -89,8 +97,8 @@ impl Gc {
         }
     }
 
-    /// Schedules each session with images to collect since before the start: its history was truncated, or its files
-    /// exceed its count.
+    /// Schedules each session that may have images to collect since before the start: its history was truncated, it
+    /// has blobs, or its files exceed its count.
     fn ask_for_all(&self) -> Result<(), StoreError> {
         let mut bytes: HashMap<SessionId, u64> = HashMap::new();
         self.store.blobs(&mut |blob| {
@@ -103,7 +111,9 @@ impl Gc {
         })?;
         for (id, bytes) in bytes {
             let Some(session) = self.directory.identities().running(id) else { continue };
-            if self.store.base(id).is_some() || session.summary().image_bytes < bytes {
+            let summary = session.summary();
+            let may_have = self.store.base(id).is_some() || summary.blobs > 0;
+            if may_have || summary.image_bytes < bytes {
                 self.schedule.ask(session.name(), Duration::ZERO);
             }
         }
@@ -146,6 +156,8 @@ impl Gc {
         if board.id() != id {
             return Ok(files.next());
         }
+        // A blob that was uploaded again before this board is young by now.
+        let files = self.files(id)?;
         let mut unnamed = self.unnamed(&board)?;
         let is_left = unnamed.iter().any(|sha256| files.young.contains_key(sha256));
         unnamed.retain(|sha256| !files.young.contains_key(sha256));
@@ -177,28 +189,29 @@ impl Gc {
     /// Returns the images of a board that its retained history does not name.
     fn unnamed(&self, board: &Board) -> Result<BTreeSet<Digest>, ServiceError> {
         let (id, revision) = (board.id(), board.revision());
-        // A history without a base still has the commit of each image.
-        if self.store.base(id).is_none() {
-            return Ok(BTreeSet::new());
-        }
-        let mut unnamed: BTreeSet<Digest> = board.images().map(|(sha256, _)| *sha256).collect();
-        without(&mut unnamed, board.named_images().map(|image| image.sha256));
+        // A history without a base still has the commit of each image, though perhaps none that names a blob.
+        let mut unnamed: BTreeSet<Digest> = match self.store.base(id) {
+            Some(_) => board.images().map(|(sha256, _)| *sha256).collect(),
+            None => board.blobs().keys().copied().collect(),
+        };
+        without_named(&mut unnamed, board);
         if unnamed.is_empty() || board.oldest() == revision {
             return Ok(unnamed);
         }
         let base = beginning(&*self.store, id, board.oldest())?;
-        without(&mut unnamed, base.named_images().map(|image| image.sha256));
-        self.pass(&mut unnamed, id, base.revision(), revision)?;
+        without_named(&mut unnamed, &base);
+        self.pass(&mut unnamed, id, (base.revision(), revision), Uploads::AreNoNames)?;
         Ok(unnamed)
     }
 
-    /// Takes out what commits after a revision name, at least those up to another one; up to where it looked.
+    /// Takes out the images and the blobs that commits after a revision name, at least those up to another one; up to
+    /// where it looked.
     fn pass(
         &self,
         unnamed: &mut BTreeSet<Digest>,
         session: SessionId,
-        after: Revision,
-        up_to: Revision,
+        (after, up_to): (Revision, Revision),
+        uploads: Uploads,
     ) -> Result<Revision, ServiceError> {
         let mut seen = after;
         while seen < up_to && !unnamed.is_empty() {
@@ -208,8 +221,13 @@ impl Gc {
             let page = framed(&*self.store, session, seen, REPLAY_PAGE)?;
             let Some((last, _)) = page.last() else { return Err(ServiceError::Damaged) };
             seen = last.revision;
-            let changes = page.iter().flat_map(|(commit, _)| &commit.changes);
-            without(unnamed, changes.flat_map(Change::images).map(|image| image.sha256));
+            for change in page.iter().flat_map(|(commit, _)| &commit.changes) {
+                without(unnamed, change.images().map(|image| image.sha256));
+                without(unnamed, change.blobs());
+                if uploads == Uploads::AreNames {
+                    without(unnamed, change.uploaded().into_iter());
+                }
+            }
         }
         Ok(seen)
     }
@@ -228,7 +246,8 @@ impl Gc {
             if head.session != seen.session || images.is_empty() {
                 return Ok(true);
             }
-            seen.changed = self.pass(&mut images, seen.session, seen.changed, head.revision)?;
+            let range = (seen.changed, head.revision);
+            seen.changed = self.pass(&mut images, seen.session, range, Uploads::AreNames)?;
             let some: BTreeSet<Digest> =
                 images.iter().take(IMAGES_FORGOTTEN_MAX).copied().collect();
             if some.is_empty() {
@@ -310,6 +329,14 @@ pub(crate) fn is_known(session: &Session, id: SessionId, sha256: &Digest) -> boo
     match session.shown() {
         Shown::Hot(published) if published.board.id() == id => published.board.has_image(sha256),
         Shown::Hot(_) | Shown::Cold(_) => true,
+    }
+}
+
+/// Takes out the images and blobs that a board names.
+fn without_named(unnamed: &mut BTreeSet<Digest>, board: &Board) {
+    without(unnamed, board.named_images().map(|image| image.sha256));
+    if !unnamed.is_empty() && !board.blobs().is_empty() {
+        without(unnamed, board.named_blobs().into_iter());
     }
 }
 

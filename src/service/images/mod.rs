@@ -5,6 +5,7 @@ pub(crate) mod gc;
 pub(crate) mod gc_schedule;
 pub(crate) mod reaper;
 mod rejected;
+pub(crate) mod uploads;
 
 use std::collections::HashSet;
 use std::io;
@@ -14,16 +15,18 @@ use std::sync::Arc;
 use super::deps::Deps;
 use super::image_pins::{ImagePin, ImagePins};
 use super::job::{ImagesIn, JobQueue};
+use super::limiter::WaitLimiter;
 use super::options::Collection;
 use super::sessions::Sessions;
 use super::thumbnails::Thumbnails;
-use super::{Service, ServiceError, new_session_id};
+use super::{Service, ServiceError};
 use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
 use crate::fairness::with_files;
 use crate::store::StoreError;
 use gc::Gc;
 use gc_schedule::GcSchedule;
 use reaper::{Orphans, Reaper};
+use uploads::UPLOADS_MAX;
 
 /// An image to be stored before the write that names it.
 #[derive(Clone, Debug)]
@@ -40,6 +43,7 @@ pub(super) struct Images {
     pub(super) schedule: Arc<GcSchedule>,
     pub(super) orphans: Arc<Orphans>,
     pub(super) thumbnails: Arc<Thumbnails>,
+    uploads: WaitLimiter,
 }
 
 impl Images {
@@ -57,6 +61,7 @@ impl Images {
             schedule: Arc::new(GcSchedule::new(collection)),
             orphans: Arc::default(),
             thumbnails: Arc::new(Thumbnails::new(thumbnails)),
+            uploads: WaitLimiter::held(UPLOADS_MAX, 0),
         };
         Gc::of(deps, sessions, jobs, &images).start(deps)?;
         let (orphans, store) = (Arc::clone(&images.orphans), Arc::clone(&deps.store));
@@ -74,10 +79,7 @@ impl Service {
         name: &SessionName,
         images: &Arc<[ImageBytes]>,
     ) -> Result<Option<(ImagesIn, ImagePin)>, ServiceError> {
-        let images_in = match self.extent(name)? {
-            Some(extent) => ImagesIn::Present(extent.session),
-            None => ImagesIn::New(new_session_id()),
-        };
+        let images_in = self.images_in(name)?;
         let session = images_in.session();
         let hold = self.inner.images.pins.images(session, images.iter().map(|image| image.sha256));
         let images = Arc::clone(images);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ImageBytes;
 use super::gc::is_known;
-use crate::board::{Command, LogCommand, LogName, SessionId, SessionName, Write};
+use crate::board::{Command, Digest, LogCommand, LogName, SessionId, SessionName, Write};
 use crate::service::job::{ImagesIn, Unwritten};
 use crate::service::{Reply, Service, ServiceError};
 
@@ -25,7 +24,7 @@ impl Service {
         &self,
         name: &SessionName,
         images_in: ImagesIn,
-        images: &Arc<[ImageBytes]>,
+        images: &[Digest],
         written: &Result<Reply, Unwritten>,
     ) {
         let is_refused = match written {
@@ -71,12 +70,12 @@ impl Service {
 
     /// Removes images of a rejected write at once, or rejections could fill the disk. Images of the session or of
     /// another write stay.
-    fn remove_rejected(&self, name: &SessionName, id: SessionId, images: &Arc<[ImageBytes]>) {
+    fn remove_rejected(&self, name: &SessionName, id: SessionId, images: &[Digest]) {
         let Some(session) = self.inner.sessions.directory.get(name) else { return };
         self.inner.images.schedule.after_refusal(name);
-        let (inner, images, name) = (Arc::clone(&self.inner), Arc::clone(images), name.clone());
+        let (inner, images, name) = (Arc::clone(&self.inner), images.to_vec(), name.clone());
         tokio::task::spawn_blocking(move || {
-            for sha256 in images.iter().map(|image| image.sha256) {
+            for sha256 in images {
                 let is_free =
                     || !inner.images.pins.contains(id, sha256) && !is_known(&session, id, &sha256);
                 if let Err(error) = inner.deps.store.remove_blob(id, sha256, &is_free) {

@@ -15,9 +15,9 @@ use super::service::POLICY;
 use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
-    BlobStore, Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin,
-    Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob, StoredSession,
-    SummaryRow, TokenRow,
+    BlobDraft, BlobStore, Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax,
+    Pin, Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob,
+    StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -311,6 +311,10 @@ impl Store for Cramped {
 impl BlobStore for Cramped {
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
         self.store.put_blob(session, digest, bytes)
+    }
+
+    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
+        self.store.begin_blob(session)
     }
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {

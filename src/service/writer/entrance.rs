@@ -174,6 +174,7 @@ fn text_bytes(command: &Command) -> usize {
         Command::Session(SessionCommand::ForgetImages { images, .. }) => {
             images.len() * size_of::<Digest>()
         }
+        Command::Session(SessionCommand::PutBlob { media_type, .. }) => media_type.as_str().len(),
         Command::Session(
             SessionCommand::Delete | SessionCommand::Restore { .. } | SessionCommand::Adopt { .. },
         )

@@ -3,6 +3,7 @@
 //! A put returns once file and names are synced. A file under its final name is complete, but only a returned put
 //! guarantees its durability; puts of one blob therefore exclude each other.
 
+pub(super) mod draft;
 mod quarantine;
 mod trash;
 
@@ -45,6 +46,8 @@ pub(super) struct Blobs {
     /// Locked while a session's directory is created.
     pub(super) making: KeyedLock<SessionId>,
     turns: KeyedLock<(SessionId, Digest)>,
+    /// The id of this run, with which the names of its drafts begin.
+    run: Uuid,
 }
 
 /// A session's directory.
@@ -84,7 +87,8 @@ impl Blobs {
         let root = dir.join("blobs");
         let (aside, trash) = (Quarantine::in_root(&root), Trash::in_root(&root));
         let (homes, making, turns) = (Mutex::default(), KeyedLock::default(), KeyedLock::default());
-        Self { root, aside, room, condition, sync_point, trash, homes, making, turns }
+        let run = Uuid::new_v4();
+        Self { root, aside, room, condition, sync_point, trash, homes, making, turns, run }
     }
 
     pub(super) fn put(
@@ -143,9 +147,7 @@ impl Blobs {
             return Ok(false);
         }
         // Checked after `is_free`: a store poisoned meanwhile may have stored a commit unknown to it.
-        if self.condition.is_poisoned() {
-            return Err(StoreError::Poisoned);
-        }
+        self.unless_poisoned()?;
         // The blob may be free by a commit that a power cut would undo.
         self.poisoning(self.sync_point.reach())?;
         let path = self.path(session, digest);
@@ -204,11 +206,12 @@ impl Blobs {
     fn remove_temporaries(&self, session: SessionId) -> Result<(), StoreError> {
         for path in list(&self.home(session))? {
             let is_temporary = path.extension().is_some_and(|end| end == TEMPORARY);
-            let Some(digest) = digest_of(&path.with_extension("")).filter(|_| is_temporary) else {
+            if !is_temporary || self.is_own_draft(&path) {
                 continue;
-            };
+            }
             // A put in progress renames its file before this lock is free.
-            let _turn = self.turns.take((session, digest));
+            let digest = digest_of(&path.with_extension(""));
+            let _turn = digest.map(|digest| self.turns.take((session, digest)));
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(StoreError::io(&path)(error));
@@ -217,6 +220,12 @@ impl Blobs {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if a temporary file is a draft of this run.
+    fn is_own_draft(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(&self.run.to_string()))
     }
 
     pub(super) fn visit(
@@ -257,6 +266,10 @@ impl Blobs {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn unless_poisoned(&self) -> Result<(), StoreError> {
+        if self.condition.is_poisoned() { Err(StoreError::Poisoned) } else { Ok(()) }
+    }
+
     /// Makes a blob with `make` unless it is stored intact, and syncs its name.
     fn once(
         &self,
@@ -277,9 +290,7 @@ impl Blobs {
         digest: Digest,
         make: impl FnOnce(&Path) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        if self.condition.is_poisoned() {
-            return Err(StoreError::Poisoned);
-        }
+        self.unless_poisoned()?;
         self.make_home(session)?;
         match self.read(session, digest) {
             Err(StoreError::BlobMissing { .. } | StoreError::BlobDamaged { .. }) => {

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::board::{Digest, SessionId};
+use crate::store::blobs::draft::{BlobDraft, FileDraft};
 use crate::store::{SqliteStore, StoreError, StoredBlob};
 
 /// The blob storage of an engine.
@@ -14,6 +16,12 @@ pub trait BlobStore: Send + Sync {
     /// # Errors
     /// [`StoreError::Full`] if there is no room; otherwise the reason they could not be made durable.
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Begins a blob of the session that arrives in pieces.
+    ///
+    /// # Errors
+    /// As for [`put_blob`](Self::put_blob).
+    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError>;
 
     /// Returns the verified bytes of a blob.
     ///
@@ -114,6 +122,11 @@ impl BlobStore for SqliteStore {
                 self.note_full();
             }
         })
+    }
+
+    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
+        self.may_change()?;
+        Ok(Box::new(FileDraft::begin(Arc::clone(&self.blobs), session)?))
     }
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {

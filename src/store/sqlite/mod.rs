@@ -58,7 +58,7 @@ pub struct SqliteStore {
     pub(super) signing_key: SigningKey,
     pub(super) condition: Arc<Condition>,
     pub(super) room: Arc<Room>,
-    pub(super) blobs: Blobs,
+    pub(super) blobs: Arc<Blobs>,
     /// `None` after a clean stop, and in a store opened to inspect.
     pub(super) journal: Mutex<Option<Journal>>,
     /// Shared with the journal, so that no reader waits for a sync.

@@ -188,7 +188,7 @@ impl Opened {
             copying: Mutex::default(),
             epoch,
             signing_key,
-            blobs,
+            blobs: Arc::new(blobs),
             histories,
             path,
             source,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 use crate::board::json;
-use crate::board::{COMMIT_BYTES_MAX, Digest, IMAGE_BYTES_MAX, Revision};
+use crate::board::{BLOB_BYTES_MAX, COMMIT_BYTES_MAX, Digest, Revision};
 
 /// The maximum size of a line without its end, in bytes: the largest commit with its wrapping.
 pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
@@ -231,7 +231,7 @@ pub(super) fn read_line(line: &[u8]) -> Result<Line<'_>, Fault> {
 fn read_image(image: &StoredImage<'_>) -> Result<Line<'static>, Fault> {
     let StoredImage { sha256, bytes: declared, base64 } = *image;
     let fault = Fault::Image { sha256 };
-    if declared > IMAGE_BYTES_MAX as u64 || base64.len() > IMAGE_BYTES_MAX.div_ceil(3) * 4 {
+    if declared > BLOB_BYTES_MAX as u64 || base64.len() > BLOB_BYTES_MAX.div_ceil(3) * 4 {
         return Err(fault);
     }
     let Ok(bytes) = STANDARD.decode(base64) else { return Err(fault) };

@@ -59,8 +59,8 @@ pub enum Fault {
         /// The digest of the image.
         sha256: Digest,
     },
-    /// An image is named by the history but missing, or present but unnamed.
-    #[error("image {sha256} is missing, or unused")]
+    /// An image or blob is named by the history but missing, or present but unnamed.
+    #[error("image or blob {sha256} is missing, or unused")]
     Images {
         /// The digest of the image.
         sha256: Digest,
@@ -258,6 +258,7 @@ impl ArchiveReader {
         check_foreign(&board, self.now)?;
         // Any other image of the board is forgotten by a later commit, or reported missing at the end.
         self.check_images(board.named_images())?;
+        self.check_blobs(&board, board.named_blobs())?;
         self.board = board.clone();
         Ok(Taken::Base(Box::new(board)))
     }
@@ -273,6 +274,7 @@ impl ArchiveReader {
         }
         admit_foreign(&self.board, &commit, self.now)?;
         self.check_images(commit.changes.iter().flat_map(Change::images))?;
+        self.check_blobs(&self.board, commit.changes.iter().flat_map(Change::blobs))?;
         apply(&mut self.board, &commit);
         check_size(&self.board)?;
         self.counts.commits += 1;
@@ -318,5 +320,17 @@ impl ArchiveReader {
     fn check_images<'a>(&self, named: impl Iterator<Item = &'a Image>) -> Result<(), Fault> {
         let mut missing = named.filter(|image| !self.has(&image.sha256, image.bytes));
         missing.next().map_or(Ok(()), |image| Err(Fault::Images { sha256: image.sha256 }))
+    }
+
+    /// Checks that all of the board's blobs that the history names are present or known to be lost.
+    fn check_blobs(
+        &self,
+        board: &Board,
+        named: impl IntoIterator<Item = Digest>,
+    ) -> Result<(), Fault> {
+        let is_missing =
+            |sha256: &Digest| board.blob(sha256).is_some_and(|(_, bytes)| !self.has(sha256, bytes));
+        let missing = named.into_iter().find(is_missing);
+        missing.map_or(Ok(()), |sha256| Err(Fault::Images { sha256 }))
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
+use super::parts::{
+    StoredAgent, StoredAwaited, StoredBlob, StoredCheckpoint, StoredEntry, StoredKey,
+};
 use crate::board::model::board::Life;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
@@ -49,6 +51,8 @@ enum Part<'a> {
     /// Idempotency keys, oldest first.
     Keys(Vec<StoredKey<'a>>),
     Images(Vec<(Digest, u64)>),
+    /// The uploaded ones among the images.
+    Blobs(Vec<StoredBlob<'a>>),
     /// The number of parts before this one. Without it, the base is truncated.
     End {
         parts: u64,

@@ -17,8 +17,8 @@ use crate::board::stored::parts::{
 };
 use crate::board::values::claim::{Claim, Done, Failed, Work};
 use crate::board::{
-    AgentName, Awaited, Board, Checkpoint, CheckpointName, Digest, Log, LogName, REVISION_MAX,
-    Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
+    AgentName, Awaited, Blob, Board, Checkpoint, CheckpointName, Digest, Log, LogName,
+    REVISION_MAX, Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
 };
 
 /// The maximum revision, seq and total of image bytes in a base of this server. No board comes near this limit, and
@@ -43,6 +43,7 @@ enum Step {
     Awaited,
     Keys,
     Images,
+    Blobs,
     End,
     /// A part was refused.
     Broken,
@@ -142,6 +143,7 @@ impl BaseReader {
             Part::Awaited(awaited) => Ok(each(awaited, |awaited| self.awaited(awaited))?),
             Part::Keys(keys) => Ok(each(keys, |key| self.key(key))?),
             Part::Images(images) => Ok(each(images, |image| self.image(image))?),
+            Part::Blobs(blobs) => Ok(each(blobs, |blob| self.blob(blob.into()))?),
             Part::End { parts: declared } => {
                 let found = self.parts;
                 let misfit = Unsound::Parts { declared, found };
@@ -317,6 +319,14 @@ impl BaseReader {
         board.image_bytes = total;
         once(board.images.insert(sha256, bytes).is_none(), "images")
     }
+
+    fn blob(&mut self, (sha256, blob): (Digest, Blob)) -> Result<(), Unsound> {
+        moment(blob.uploaded_at)?;
+        if !self.board.has_image(&sha256) {
+            return Err(Unsound::Image { sha256 });
+        }
+        once(self.board.blobs.insert(sha256, blob).is_none(), "blobs")
+    }
 }
 
 impl Part<'_> {
@@ -332,6 +342,7 @@ impl Part<'_> {
             Self::Awaited(_) => Step::Awaited,
             Self::Keys(_) => Step::Keys,
             Self::Images(_) => Step::Images,
+            Self::Blobs(_) => Step::Blobs,
             Self::End { .. } => Step::End,
         }
     }

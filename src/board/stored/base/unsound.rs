@@ -63,7 +63,7 @@ pub enum Unsound {
         /// The seq of the entry.
         seq: Seq,
     },
-    /// An entry's image is not one of the session's images, or differs in length.
+    /// An entry's image, or a blob, is not one of the session's images, or differs in length.
     #[error("image {sha256} does not belong to the session")]
     Image {
         /// The digest of the image.
@@ -81,7 +81,7 @@ pub enum Unsound {
         /// The question.
         question: Seq,
     },
-    /// Agents, checkpoints, keys or images are repeated or too many.
+    /// Agents, checkpoints, keys, images or blobs are repeated or too many.
     #[error("there are too many {of}, or one is repeated")]
     Repeated {
         /// The kind of the repeated element.

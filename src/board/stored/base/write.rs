@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{Head, Part, StoredLife, StoredLog, StoredMemory, VERSION};
 use crate::board::stored::Unreadable;
 use crate::board::stored::parts::{
-    StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey,
+    StoredAgent, StoredAwaited, StoredBlob, StoredCheckpoint, StoredEntry, StoredKey,
 };
 use crate::board::{Board, Log, LogName, State};
 
@@ -33,7 +33,8 @@ pub fn base_parts(board: &Board) -> impl Iterator<Item = Written> + '_ {
         .chain(chunks("checkpoints", board.checkpoints.iter().map(StoredCheckpoint::from)))
         .chain(chunks("awaited", board.asked.awaited.iter().map(StoredAwaited::from)))
         .chain(chunks("keys", board.keys.iter().map(StoredKey::from)))
-        .chain(chunks("images", board.images.iter()));
+        .chain(chunks("images", board.images.iter()))
+        .chain(chunks("blobs", board.blobs.iter().map(StoredBlob::from)));
     let (mut count, mut is_over) = (0, false);
     iter::from_fn(move || {
         if let Some(part) = parts.next() {

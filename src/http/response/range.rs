@@ -84,7 +84,7 @@ pub(crate) fn content_range(part: &Range<u64>, length: u64) -> Result<HeaderValu
 
 /// Refuses a range beyond the end of the body.
 pub(crate) fn beyond(length: u64) -> Problem {
-    let detail = format!("the range is outside the image's {length} bytes");
+    let detail = format!("the range is outside the {length} bytes");
     let problem = Problem::new(Code::RangeNotSatisfiable, detail);
     match value(&format!("bytes */{length}")) {
         Ok(value) => problem.header(header::CONTENT_RANGE, value),

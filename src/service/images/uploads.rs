@@ -1,0 +1,202 @@
+//! Uploads of blobs: streamed into a draft, stored durably, then added to the session by a write.
+
+use std::sync::Arc;
+
+use crate::board::{
+    Command, Digest, Hashing, MediaType, SessionCommand, SessionName, Terms, Write,
+};
+use crate::fairness::with_files;
+use crate::service::job::{ImagesIn, Unwritten, WriteJob};
+use crate::service::limiter::Permit;
+use crate::service::{Keep, MOVED_TRIES_MAX, Reply, Service, ServiceError, new_session_id};
+use crate::store::{BlobDraft, StoreError};
+
+/// The number of concurrent uploads of one client.
+pub const UPLOADS_MAX: u64 = 64;
+
+/// The bytes of an upload that are gathered in memory before they are written.
+const GATHERED_BYTES: usize = 256 << 10;
+
+/// A blob on its way in.
+pub struct Upload {
+    images_in: ImagesIn,
+    /// `None` while bytes are written, and after a failure.
+    draft: Option<Draft>,
+    gathered: Vec<u8>,
+    turn: Permit,
+}
+
+struct Draft {
+    file: Box<dyn BlobDraft>,
+    hashing: Hashing,
+    bytes: u64,
+}
+
+/// An upload that has all its bytes.
+pub struct Uploaded {
+    /// The digest of the bytes.
+    pub sha256: Digest,
+    /// The number of bytes.
+    pub bytes: u64,
+    images_in: ImagesIn,
+    file: Box<dyn BlobDraft>,
+    _turn: Permit,
+}
+
+impl Service {
+    /// Begins an upload to the session that the name belongs to, or will belong to.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Overloaded`] if the client has too many uploads, or the reason why nothing can be stored.
+    pub async fn begin_upload(&self, name: &SessionName) -> Result<Upload, ServiceError> {
+        let turn = self.inner.images.uploads.now().ok_or(ServiceError::Overloaded)?;
+        let images_in = self.images_in(name)?;
+        let (store, session) = (Arc::clone(&self.inner.deps.store), images_in.session());
+        let file = with_files(move || store.begin_blob(session)).await;
+        let file = file.map_err(|_| ServiceError::Fault)?.inspect_err(|_| {
+            self.note_unstored(name, images_in);
+        })?;
+        let draft = Draft { file, hashing: Hashing::default(), bytes: 0 };
+        Ok(Upload { images_in, draft: Some(draft), gathered: Vec::new(), turn })
+    }
+
+    /// Adds an uploaded blob to its session, durably. For a keyed write, `keep` makes the answer to a repeat.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Service::write`].
+    pub async fn put_blob(
+        &self,
+        terms: Terms,
+        uploaded: Uploaded,
+        media_type: MediaType,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        if let Some(answer) = self.recall(&terms).await? {
+            self.note_unstored(&terms.session, uploaded.images_in);
+            return Ok(Reply::Before(answer));
+        }
+        let is_keyed = terms.key.is_some();
+        let age = self.inner.images.schedule.collection().age;
+        let command = Command::Session(SessionCommand::PutBlob {
+            sha256: uploaded.sha256,
+            bytes: uploaded.bytes,
+            media_type,
+            // Younger than this, a blob is safe from a collection that runs now.
+            renewed_after_ms: i64::try_from(age.as_millis() / 2).unwrap_or(i64::MAX),
+        });
+        let job = Box::new(WriteJob { keep, ..WriteJob::of(Write { terms, command }) });
+        let written = self.write_blob(job, uploaded).await;
+        written.map_err(|error| error.in_doubt(is_keyed))
+    }
+
+    async fn write_blob(
+        &self,
+        mut job: Box<WriteJob>,
+        uploaded: Uploaded,
+    ) -> Result<Reply, ServiceError> {
+        let Uploaded { sha256, mut images_in, file, .. } = uploaded;
+        let (name, pins) = (job.session().clone(), Arc::clone(&self.inner.images.pins));
+        let pin = |at: ImagesIn| pins.images(at.session(), std::iter::once(sha256));
+        job.images = Some((images_in, pin(images_in)));
+        let kept = with_files(move || file.keep(sha256)).await.map_err(|_| ServiceError::Fault)?;
+        if let Err(error) = kept {
+            self.note_unstored(&name, images_in);
+            return Err(self.unless_deleted(&name, images_in, error));
+        }
+        for _ in 0..MOVED_TRIES_MAX {
+            let written = self.enqueue(job).await;
+            self.discard_rejected(&name, images_in, &[sha256], &written);
+            match written {
+                Err(Unwritten::Moved(back)) => job = back,
+                written => {
+                    // Nothing names it yet.
+                    self.inner.images.schedule.after_refusal(&name);
+                    return Ok(written?);
+                }
+            }
+            let (from, to) = (images_in, self.images_in(&name)?);
+            let moved = pin(to);
+            let store = Arc::clone(&self.inner.deps.store);
+            let link = move || {
+                store.link_blobs(from.session(), to.session(), &mut std::iter::once(sha256))
+            };
+            let linked = with_files(link).await.map_err(|_| ServiceError::Fault)?;
+            if let Err(error) = linked {
+                self.note_unstored(&name, to);
+                return Err(self.unless_deleted(&name, from, error));
+            }
+            images_in = to;
+            job.images = Some((to, moved));
+        }
+        Err(ServiceError::Overloaded)
+    }
+
+    /// Returns the place of images of the session that the name belongs to, or will belong to.
+    pub(super) fn images_in(&self, name: &SessionName) -> Result<ImagesIn, ServiceError> {
+        Ok(match self.extent(name)? {
+            Some(extent) => ImagesIn::Present(extent.session),
+            None => ImagesIn::New(new_session_id()),
+        })
+    }
+
+    /// Returns why bytes of this session could not be stored: a deletion may have taken its directory away.
+    fn unless_deleted(
+        &self,
+        name: &SessionName,
+        images_in: ImagesIn,
+        error: StoreError,
+    ) -> ServiceError {
+        match images_in {
+            ImagesIn::Present(session) if !self.has(name, session) => ServiceError::Overloaded,
+            ImagesIn::Present(_) | ImagesIn::New(_) => error.into(),
+        }
+    }
+}
+
+impl Upload {
+    /// Adds the next bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] if they could not be written; the upload is over then.
+    pub async fn push(&mut self, piece: &[u8]) -> Result<(), ServiceError> {
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() < GATHERED_BYTES { Ok(()) } else { self.write().await }
+    }
+
+    /// Ends the upload.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Upload::push`].
+    pub async fn end(mut self) -> Result<Uploaded, ServiceError> {
+        self.write().await?;
+        let Draft { file, hashing, bytes } = self.draft.ok_or(ServiceError::Fault)?;
+        let sha256 = hashing.digest();
+        Ok(Uploaded { sha256, bytes, images_in: self.images_in, file, _turn: self.turn })
+    }
+
+    /// Writes the gathered bytes.
+    async fn write(&mut self) -> Result<(), ServiceError> {
+        let mut draft = self.draft.take().ok_or(ServiceError::Fault)?;
+        let gathered = std::mem::take(&mut self.gathered);
+        let write = move || {
+            draft.file.add(&gathered)?;
+            draft.hashing.add(&gathered);
+            draft.bytes += gathered.len() as u64;
+            let mut empty = gathered;
+            empty.clear();
+            Ok((draft, empty))
+        };
+        let written: Result<_, StoreError> =
+            with_files(write).await.map_err(|_| ServiceError::Fault)?;
+        let (draft, empty) = written?;
+        (self.draft, self.gathered) = (Some(draft), empty);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
