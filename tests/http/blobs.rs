@@ -1,7 +1,5 @@
 //! Blobs: uploads, reads and references.
 
-use std::path::PathBuf;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -21,13 +19,6 @@ pub(crate) fn named(bytes: &[u8]) -> String {
 pub(crate) async fn upload(board: &Board, bytes: &[u8]) -> Answer {
     let tail = format!("blobs/{}", digest(bytes));
     ask(board.typed(Method::PUT, &tail, "text/plain;charset=utf-8", bytes.to_vec())).await
-}
-
-/// The files of all blobs and images.
-pub(crate) fn files(server: &Server) -> Vec<PathBuf> {
-    let homes = server.data().join("blobs").read_dir().unwrap();
-    let files = homes.flat_map(|home| home.unwrap().path().read_dir().unwrap());
-    files.map(|file| file.unwrap().path()).collect()
 }
 
 #[tokio::test]
@@ -152,11 +143,19 @@ async fn a_reference_to_no_blob_is_refused_with_its_place() {
         (json(Method::PATCH, "state/a", format!(r#"{{"append":[1,{name}]}}"#)), "/append/1/$blob"),
         (put("../t", format!(r#"{{"qa_pairs":[{name}]}}"#)), "/qa_pairs/0/$blob"),
         (
-            post("transactions", format!(r#"{{"then":[{{"put":"a","value":1}},{{"append":"requests","item":{item}}}]}}"#)),
+            post(
+                "transactions",
+                format!(
+                    r#"{{"then":[{{"put":"a","value":1}},{{"append":"requests","item":{item}}}]}}"#
+                ),
+            ),
             "/then/1/item/a/1/$blob",
         ),
         (
-            post("transactions", format!(r#"{{"if":[{{"revision":0}}],"else":[{{"put":"a","value":{name}}}]}}"#)),
+            post(
+                "transactions",
+                format!(r#"{{"if":[{{"revision":0}}],"else":[{{"put":"a","value":{name}}}]}}"#),
+            ),
             "/else/0/value/$blob",
         ),
     ];
@@ -165,12 +164,8 @@ async fn a_reference_to_no_blob_is_refused_with_its_place() {
         assert_eq!((found, line), (json!(pointer), Value::Null));
     }
     let lines = format!("{{}}\nno\n\n{item}\n");
-    let lines = board.typed(
-        Method::POST,
-        "trajectories?lenient=true",
-        "application/x-ndjson",
-        lines,
-    );
+    let lines =
+        board.typed(Method::POST, "trajectories?lenient=true", "application/x-ndjson", lines);
     assert_eq!(place(lines).await, (json!("/a/1/$blob"), json!(4)));
     assert_eq!(board.get("").await.json()["revision"], 1);
     // A session of its own has none of another's blobs.
@@ -228,8 +223,14 @@ async fn a_session_with_blobs_is_forked_exported_and_restored() {
         async move { board.get(&format!("blobs/{}", digest(bytes))).await.status() }
     };
     // A fork has those that its board names.
-    for (session, found) in [("copy", [200, 200, 200]), ("past", [200, 200, 404]), ("now", [200, 404, 404])] {
-        let all = [reads(session, b"one").await, reads(session, b"two").await, reads(session, b"three").await];
+    for (session, found) in
+        [("copy", [200, 200, 200]), ("past", [200, 200, 404]), ("now", [200, 404, 404])]
+    {
+        let all = [
+            reads(session, b"one").await,
+            reads(session, b"two").await,
+            reads(session, b"three").await,
+        ];
         assert_eq!(all, found, "{session}");
     }
     let now = server.board("now");
@@ -239,7 +240,10 @@ async fn a_session_with_blobs_is_forked_exported_and_restored() {
     ask(board.json(Method::POST, "restore", r#"{"at":5}"#)).await.is(200);
     assert_eq!(board.get("state/a").await.is(200).json()["$blob"], digest(b"two"));
     // An archive without a blob that it names is no archive.
-    let short: Vec<&str> = archive.lines().filter(|line| !line.contains(&digest(b"two")[..]) || !line.starts_with("{\"image\"")).collect();
+    let short: Vec<&str> = archive
+        .lines()
+        .filter(|line| !line.contains(&digest(b"two")[..]) || !line.starts_with("{\"image\""))
+        .collect();
     let short = short.join("\n").replace("{\"images\":3,", "{\"images\":2,");
     let other = server.board("other");
     ask(other.typed(Method::PUT, "archive", ndjson, short)).await.problem(422, "invalid-field");

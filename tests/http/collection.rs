@@ -1,15 +1,16 @@
-//! Images that retained history no longer names: uncounted and deleted, and no others.
+//! Images and blobs that retained history does not name: uncounted and deleted, and no others.
 //!
 //! They are an hour old at least, so their files are made older here.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::Method;
 
 use crate::answer::{Answer, ask};
+use crate::blobs::{digest, named, upload};
 use crate::crash::{check_is_sound, rounds};
 use crate::harness::{Board, DEADLINE, Server};
 use crate::images::png;
@@ -34,10 +35,15 @@ fn files(server: &Server) -> Vec<PathBuf> {
 }
 
 /// Lets all files be two hours old.
-pub(crate) fn age(server: &Server) {
+fn age(server: &Server) {
+    files(server).iter().for_each(|path| set_old(path));
+}
+
+fn set_old(path: &Path) {
     let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
-    for path in files(server) {
-        File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    // A temporary file may be gone by now.
+    if let Ok(file) = File::options().write(true).open(path) {
+        file.set_modified(then).unwrap();
     }
 }
 
@@ -166,6 +172,89 @@ async fn no_kill_takes_the_image_of_an_acknowledged_screenshot() {
         for (seq, shade) in &kept {
             let shown = board.get(&format!("screenshots/{seq}/image")).await;
             assert_eq!(shown.is(200).body(), image(*shade), "round {round}, {seq}");
+        }
+    }
+    server.kill();
+    check_is_sound(&server);
+}
+
+#[tokio::test]
+async fn a_blob_is_stored_once_and_goes_when_nothing_names_it() {
+    let mut server = Server::start();
+    let board = server.board("s");
+    let bytes = vec![b'b'; 1_000_000];
+    upload(&board, &bytes).await.is(201);
+    for n in 0..1_000 {
+        board.put(&format!("state/n{n}"), &named(&bytes)).await.is(201);
+    }
+    assert_eq!(files(&server).len(), 1);
+    ask(board.to(Method::DELETE, "state")).await.is(200);
+    // Retained history still names it.
+    age(&server);
+    assert!(server.stop().success());
+    server.start_again();
+    let board = server.board("s");
+    upload(&board, b"unnamed").await.is(201);
+    upload(&board, b"young").await.is(201);
+    for path in files(&server) {
+        if !path.ends_with(digest(b"young")) {
+            set_old(&path);
+        }
+    }
+    assert!(server.stop().success());
+    server.start_again();
+    until_there_are(&server, 2).await;
+    let board = server.board("s");
+    let tail = format!("blobs/{}", digest(&bytes));
+    assert_eq!(board.get(&tail).await.is(200).body(), bytes);
+    board.get(&format!("blobs/{}", digest(b"young"))).await.is(200);
+    board.get(&format!("blobs/{}", digest(b"unnamed"))).await.problem(404, "blob-not-found");
+    board.put("state/a", &named(b"unnamed")).await.problem(422, "no-blob");
+    purge(&board).await;
+    until_there_are(&server, 1).await;
+    board.get(&tail).await.problem(404, "blob-not-found");
+    assert!(server.stop().success());
+    check_is_sound(&server);
+}
+
+/// Uploads, names and drops the same few blobs again and again, while what an earlier round left is collected; then
+/// the server is killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_kill_takes_a_blob_that_is_named() {
+    let mut server = Server::start();
+    let mut kept: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for round in 0..rounds() {
+        let board = server.board("s");
+        for n in 0..30_u8 {
+            let bytes = vec![n % 5; 10_000];
+            let uploaded = upload(&board, &bytes).await;
+            assert!(uploaded.status() < 300, "{uploaded}");
+            let path = format!("state/{}", n % 7);
+            board.put(&path, &named(&bytes)).await.succeeded();
+            kept.insert(path, bytes);
+            if n % 3 == 0 {
+                let path = format!("state/{}", (n + 3) % 7);
+                if kept.remove(&path).is_some() {
+                    board.delete(&path).await.is(200);
+                }
+            }
+            if n == 20 {
+                purge(&board).await;
+                // Another upload is under way when the server is killed.
+                let late = board.typed(Method::POST, "blobs", "a/b", vec![n; 3_000_000]);
+                tokio::spawn(late.send());
+            }
+        }
+        server.kill();
+        check_is_sound(&server);
+        age(&server);
+        server.start_again();
+        let board = server.board("s");
+        for (path, bytes) in &kept {
+            let value = board.get(path).await.is(200).json();
+            assert_eq!(value["$blob"], digest(bytes), "round {round}, {path}");
+            let blob = board.get(&format!("blobs/{}", digest(bytes))).await;
+            assert_eq!(blob.is(200).body(), bytes, "round {round}, {path}");
         }
     }
     server.kill();

@@ -9,6 +9,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::answer::{Answer, ask};
+use crate::blobs::digest;
 use crate::harness::{Server, blackboard, client};
 
 /// What somebody must have to be let through, by the rules of the contract.
@@ -42,6 +43,8 @@ use Needs::{
 type Row = (&'static str, Needs, &'static str, u16);
 
 const LINE: &str = "{\"step\":1}";
+
+const BLOB: &str = "blob\n";
 
 /// Whether a path names a session follows from the document. What is sent makes each operation succeed, on a board
 /// that `filled` made.
@@ -102,6 +105,9 @@ const ROWS: &[Row] = &[
     ("patch_screenshot", Write, LINE, 200),
     ("delete_screenshot", Write, "", 200),
     ("get_image", Read, "", 200),
+    ("get_blob", Read, "", 200),
+    ("put_blob", Write, BLOB, 200),
+    ("post_blob", Write, "", 201),
     ("get_memory", ReadMemoryOfA, "", 200),
     ("append_to_memory", WriteMemoryOfA, LINE, 201),
     ("replace_memory", WriteMemoryOfA, "[]", 200),
@@ -297,6 +303,7 @@ impl House {
             (Method::POST, "/agents/A/memory", LINE),
             (Method::PUT, "/state/place", "{}"),
             (Method::POST, "/checkpoints", "{\"name\":\"here\"}"),
+            (Method::POST, "/blobs", BLOB),
         ] {
             let path = format!("/v1/sessions/{session}{tail}");
             self.send(Who::Admin, method, &path, "application/json", body).await.succeeded();
@@ -352,6 +359,7 @@ fn filled_path(id: &str, path: &str, session: &str) -> String {
         .replace("{seq}", "1")
         .replace("{agent}", "A")
         .replace("{checkpoint}", "here")
+        .replace("{sha256}", &digest(BLOB.as_bytes()))
         .replace("{path}", "place");
     if id == "diff_session" { format!("{path}?from=1") } else { path }
 }

@@ -75,7 +75,7 @@ const CHANGES_OF_FORMAT_4: [&str; 3] = [
     r#"{"images_forgotten":{"images":["2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"]}}"#,
 ];
 
-const CHANGES_OF_FORMAT_5: [&str; 9] = [
+const CHANGES_OF_FORMAT_5: [&str; 10] = [
     r#"{"planned":{"first":4,"last":6,"after":[1,3],"attempts":3}}"#,
     r#"{"planned":{"first":7,"last":7,"after":[1]}}"#,
     r#"{"planned":{"first":8,"last":8,"attempts":1}}"#,
@@ -85,6 +85,7 @@ const CHANGES_OF_FORMAT_5: [&str; 9] = [
     RESTORED_TASKS,
     r#"{"configured":{"settings":{"cost_max":12500000000},"labels":{}}}"#,
     r#"{"budget_exhausted":{}}"#,
+    r#"{"blob_put":{"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","bytes":1,"media_type":"Text/Plain; charset=\"utf-8\""}}"#,
 ];
 
 const RESTORED_TASKS: &str = concat!(
@@ -336,6 +337,8 @@ fn an_unknown_member_is_refused_in_each_object_of_ours() {
         r#"{"name":"sess_2","after":41"#,
         r#"{"images_forgotten""#,
         r#"{"images":["2d71"#,
+        r#"{"blob_put""#,
+        r#"{"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","bytes":1,"media_type""#,
     ] {
         assert!(commit.contains(object), "{object}");
         let more = object.replacen('{', r#"{"zz":1,"#, 1);
@@ -362,6 +365,8 @@ fn a_missing_member_or_an_unknown_kind_is_refused() {
         (r#""after":41,"#, ""),
         (r#"{"images":["2d"#, r#"{"images":["#),
         (r#""images_forgotten":{"images""#, r#""images_forgotten":{"image""#),
+        (r#""media_type":"Text/"#, r#""media_type":"Text "#),
+        (r#","bytes":1,"media"#, r#","bytes":-1,"media"#),
         (r#""fork_of":"sess_1""#, r#""fork_of":"a/b""#),
         (r#""profile":{"status":"CONTINUE"}"#, r#""profile":{"status":1}"#),
         (r#""to":7,"agents""#, r#""agents""#),

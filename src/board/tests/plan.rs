@@ -125,6 +125,7 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Session(SessionCommand::Put { settings, labels, qa_pairs })
         }),
         2 => Just(Command::Session(SessionCommand::Delete)),
+        6 => an_upload(),
         12 => of_the_past(),
         12 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Append { items })),
         3 => (log(), some_items()).prop_map(|(log, items)| Command::Log(log, LogCommand::Replace { items })),
@@ -138,6 +139,14 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<bool>().prop_map(|state| Command::Board(BoardCommand::Clear { state })),
         40 => shared(),
     ]
+}
+
+fn an_upload() -> impl Strategy<Value = Command> {
+    let media_type = select(vec!["text/plain", "a/b"]).prop_map(|text| text.parse().unwrap());
+    (blob(), media_type, 0_i64..5_000).prop_map(|(bytes, media_type, renewed_after_ms)| {
+        let (sha256, bytes) = (Digest::of(bytes), bytes.len() as u64);
+        Command::Session(SessionCommand::PutBlob { sha256, bytes, media_type, renewed_after_ms })
+    })
 }
 
 /// Checkpoints, and commands that [`in_time`] gives their boards.
@@ -269,7 +278,15 @@ fn an_item() -> impl Strategy<Value = Item> {
     all.extend([&b"one"[..], b"two", b"three"].map(screenshot));
     let cut = r#"{"image_str":"data:image/jpeg;x=y;base64,dHdv","metadata":{"a":1}}"#;
     all.push(Screenshot::from_json(cut).unwrap().item);
+    all.extend(BLOBS.map(|bytes| item(&format!(r#"{{"a":{{"$blob":"{}"}}}}"#, Digest::of(bytes)))));
     select(all)
+}
+
+/// Some have the bytes of an image.
+const BLOBS: [&[u8]; 3] = [b"one", b"two", b"four"];
+
+fn blob() -> impl Strategy<Value = &'static [u8]> {
+    select(BLOBS.to_vec())
 }
 
 fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {

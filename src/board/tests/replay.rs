@@ -208,6 +208,11 @@ impl Play {
         for image in commit.changes.iter().flat_map(Change::items).filter_map(Item::image) {
             self.images.insert(image.sha256, image.bytes);
         }
+        for change in &commit.changes {
+            if let Change::Session(SessionChange::BlobPut { sha256, bytes, .. }) = change {
+                self.images.insert(*sha256, *bytes);
+            }
+        }
     }
 
     fn check_boards(&self) {

@@ -52,7 +52,8 @@ pub(crate) fn golden() -> String {
             r#"{{"keys":[{{"key":"z \"1\"","fingerprint":"{DIGEST}","answer":{{"status" : 200}},"at":1000}},{{"key":"a","fingerprint":"{DIGEST}","answer":null,"at":1001}}]}}"#
         ),
         &format!(r#"{{"images":[["{DIGEST}",1]]}}"#),
-        r#"{"end":{"parts":13}}"#,
+        &format!(r#"{{"blobs":[{{"sha256":"{DIGEST}","media_type":"a/b; c=\"d\"","uploaded_at":1500}}]}}"#),
+        r#"{"end":{"parts":14}}"#,
     ]
     .join("\n")
 }
@@ -144,6 +145,8 @@ fn an_unknown_member_of_a_base_is_refused_in_each_object() {
         r#"{"keys""#,
         r#"{"key":"z"#,
         r#"{"images""#,
+        r#"{"blobs""#,
+        r#"{"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","media_type""#,
         r#"{"end""#,
         r#"{"parts""#,
     ] {

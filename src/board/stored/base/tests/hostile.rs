@@ -59,6 +59,7 @@ fn check_sound(board: &Board) {
     assert!(board.state.expiries().all(|(path, _)| board.state.value(path).is_some()));
     assert_eq!(board.bytes, bytes + state.len() as u64 - 2);
     assert_eq!(board.image_bytes, board.images.values().sum::<u64>());
+    assert!(board.blobs.keys().all(|sha256| board.has_image(sha256)));
     let keys: BTreeMap<_, _> = board.keys.iter().collect();
     assert_eq!(keys.len(), board.keys.len());
     let (now, revision) = (board.updated_at, board.revision);

@@ -110,8 +110,12 @@ fn an_image_is_one_of_the_session() {
     assert_eq!(unsound(&two), Unsound::Image { sha256 });
     let none: Vec<_> =
         golden().lines().filter(|l| !l.contains("\"images\"")).map(str::to_owned).collect();
-    let none = none.join("\n").replace(r#""parts":13"#, r#""parts":12"#);
+    let none = none.join("\n").replace(r#""parts":14"#, r#""parts":13"#);
     assert_eq!(unsound(&none), Unsound::Image { sha256 });
+    let other = golden().replace("{\"blobs\":[{\"sha256\":\"2d", "{\"blobs\":[{\"sha256\":\"2e");
+    let sha256 = Digest::from_hex(&DIGEST.replacen("2d", "2e", 1)).unwrap();
+    assert_eq!(unsound(&other), Unsound::Image { sha256 });
+    assert_eq!(changed(r#""uploaded_at":1500"#, r#""uploaded_at":-1"#), Unsound::Time);
 }
 
 #[test]
@@ -133,6 +137,8 @@ fn nothing_comes_twice() {
         again("{\"images\"", &format!("[\"{DIGEST}\",1]")),
         Unsound::Repeated { of: "images" }
     );
+    let blob = format!(r#"{{"sha256":"{DIGEST}","media_type":"a/b; c=\"d\"","uploaded_at":1500}}"#);
+    assert_eq!(again("{\"blobs\"", &blob), Unsound::Repeated { of: "blobs" });
     let memory = r#"{"agent":"a","last_seq":3,"changed":12}"#;
     assert_eq!(again("{\"memories\"", memory), of_a);
     let lifetime = r#"[["a"],63000]"#;
