@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{FirstTokenError, KeptBecause, TokenLimits, Tokens, first_token, given_token};
 use crate::board::{InvalidItem, Item, Policy, json};
-use crate::config::{Config, SyncPolicy};
+use crate::config::{Config, Search, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
@@ -243,6 +243,10 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
         qa_session: config.qa_session.clone().map(|name| QaSession { name, last }),
         memory_budget: config.memory_budget.0,
         thumbnails: Some(config.data.join("cache").join("thumbnails")),
+        search: match config.search {
+            Search::On => Some(config.data.join("cache").join("search.db")),
+            Search::Off => None,
+        },
         ..Options::default()
     };
     let service = Service::start_with(store, policy, Clock::system(), options)?;

@@ -126,6 +126,10 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_MEMORY_BUDGET", value_name = "SIZE", default_value = "1GiB")]
     pub memory_budget: ByteSize,
 
+    /// Full-text search over all sessions, whose index takes about half as much room on the disk as the texts
+    #[arg(long, env = "BLACKBOARD_SEARCH", value_name = "MODE", default_value = "on")]
+    pub search: Search,
+
     /// Maximum number of client connections; further ones wait until one closes
     #[arg(long, env = "BLACKBOARD_CONNECTIONS_MAX", value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -174,6 +178,15 @@ pub struct Config {
     /// Log level: error, warn, info, debug or trace, optionally by target as in warn,blackboard=debug
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+}
+
+/// Whether texts are indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Search {
+    /// GET /v1/search finds them
+    On,
+    /// There is no search
+    Off,
 }
 
 /// When a write is acknowledged.

@@ -16,5 +16,6 @@ pub mod metrics;
 pub mod printable;
 pub mod prompt;
 pub mod service;
+pub mod search;
 pub mod store;
 pub mod telemetry;

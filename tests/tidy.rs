@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 11] = [
     &["api"],
     &["auth"],
     &["service"],
-    &["store", "prompt"],
+    &["store", "prompt", "search"],
     &["board"],
     // They know none of our types; anybody may show an error with its sources or a name, count what it does, and
     // take turns.

@@ -266,6 +266,8 @@ impl From<ServiceError> for Refusal {
             }
             ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded
+            | ServiceError::SearchOff
+            | ServiceError::SearchNotReady
             | ServiceError::Poisoned { .. }
             | ServiceError::Busy
             | ServiceError::Malformed

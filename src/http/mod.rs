@@ -22,6 +22,7 @@ mod requests;
 mod response;
 mod routes;
 mod screenshots;
+mod search;
 mod sessions;
 mod state;
 mod transactions;

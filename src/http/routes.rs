@@ -32,7 +32,7 @@ use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
 use super::transactions;
-use super::{agents, blobs, events, inbox, logs, requests};
+use super::{agents, blobs, events, inbox, logs, requests, search};
 use super::{history, prompt, questions, screenshots, sessions, state};
 use crate::api::schema::ImagesName;
 use crate::auth::Tokens;
@@ -70,6 +70,7 @@ use crate::service::Service;
         (name = "transactions", description = "Tests and operations in one commit"),
         (name = "agents", description = "Participants and their status"),
         (name = "history", description = "Past revisions, and how to return to them"),
+        (name = "search", description = "Entries of all sessions by their words"),
         (name = "events", description = "Changes as they happen"),
         (name = "server", description = "The server itself"),
     ),
@@ -156,6 +157,7 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(transactions::post))
         .routes(routes!(inbox::questions))
         .routes(routes!(inbox::requests))
+        .routes(routes!(search::get))
         .routes(routes!(questions::answer))
         .routes(routes!(checkpoints::list, checkpoints::post))
         .routes(routes!(checkpoints::get, checkpoints::delete))

@@ -63,6 +63,12 @@ pub enum ServiceError {
     /// Too much waits to be written or made.
     #[error("the server is overloaded; try again later")]
     Overloaded,
+    /// The server was started without search.
+    #[error("there is no search on this server (--search off)")]
+    SearchOff,
+    /// The search index does not have all sessions yet.
+    #[error("the search index is being made; try again later")]
+    SearchNotReady,
     /// The store takes no writes until the server restarts. If the outcome is unknown, this write may be there then.
     #[error("the store has failed and accepts no writes until the server restarts")]
     Poisoned {
@@ -174,7 +180,8 @@ impl ServiceError {
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
             Self::Compacted { .. } => Code::HistoryCompacted,
             Self::Archive { fault, .. } => fault.code(),
-            Self::Overloaded => Code::Overloaded,
+            Self::Overloaded | Self::SearchNotReady => Code::Overloaded,
+            Self::SearchOff => Code::RouteNotFound,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
             Self::Busy | Self::Malformed | Self::Damaged | Self::Stopping => Code::StoreUnavailable,

@@ -17,6 +17,7 @@ mod job;
 mod limiter;
 mod maintenance;
 mod options;
+mod search;
 mod sessions;
 mod signing;
 mod start;
@@ -39,6 +40,9 @@ pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use maintenance::check::{DamagedImage, Soundness, check};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession};
+pub use search::{
+    Admits, Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought,
+};
 pub use sessions::list::{Listed, Listing};
 pub use sessions::recent_commits::COMMITS_AT_ONCE_MAX;
 pub use sessions::session::Published;
@@ -64,6 +68,7 @@ use images::Images;
 pub use images::chunks::ImagePieces;
 pub use images::uploads::{UPLOADS_MAX, Upload, Uploaded};
 use job::{Unwritten, WriteJob};
+use search::Searches;
 use sessions::Sessions;
 use sessions::session::{Session, new_session_id};
 use watch::Watches;
@@ -74,8 +79,9 @@ use writer::staging::recall;
 const MOVED_TRIES_MAX: usize = 8;
 
 /// The threads in the order in which they end: the first two write through the writer, the others work for it.
-const ENDS: [&str; 8] =
-    ["keeper", "collector", "writer", "waker", "loader", "evictor", "settler", "reaper"];
+const ENDS: [&str; 9] = [
+    "keeper", "collector", "writer", "indexer", "waker", "loader", "evictor", "settler", "reaper",
+];
 
 /// The running boards. Cloning gives another handle to the same ones.
 #[derive(Clone)]
@@ -93,6 +99,7 @@ struct Inner {
     watches: Watches,
     archives: Archives,
     queues: Queues,
+    searches: Searches,
 }
 
 /// Result of a write: durable, and visible to every later read.

@@ -17,6 +17,8 @@ pub struct Options {
     pub memory_budget: u64,
     /// Directory of the thumbnail cache, if any; it may be deleted.
     pub thumbnails: Option<PathBuf>,
+    /// File of the search index, if any; it may be deleted.
+    pub search: Option<PathBuf>,
     /// Times of image garbage collection.
     pub collection: Collection,
     /// True if the store is only read: nothing expires, and no image is removed.
@@ -61,6 +63,7 @@ impl Default for Options {
             qa_session: None,
             memory_budget: MEMORY_BUDGET_DEFAULT,
             thumbnails: None,
+            search: None,
             collection: Collection::default(),
             reads_only: false,
             salvages: false,

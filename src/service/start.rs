@@ -14,6 +14,7 @@ use super::history::retention_schedule::RetentionSchedule;
 use super::images::Images;
 use super::job::JobQueue;
 use super::maintenance::compaction::Compaction;
+use super::search::Searches;
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::memory_budget::MemoryBudget;
@@ -67,6 +68,7 @@ impl Service {
         let (retentions, endings) = (found.retentions, found.endings);
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
+        let searches = Searches::start(&deps, &sessions, options.search)?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
         let parts = Parts {
             sessions: &sessions,
@@ -74,13 +76,24 @@ impl Service {
             watches: &watches,
             images: &images,
             activity,
+            searches: &searches,
         };
         let (qa_session, deadlines) = (options.qa_session, found.deadlines);
         let writer = Writer::start(&deps, jobs, parts, policy, qa_session, deadlines)?;
         let (damage, archives) = (found.damage, Archives::new());
         let queues = Queues::default();
-        let inner =
-            Inner { deps, damage, sessions, writer, history, images, watches, archives, queues };
+        let inner = Inner {
+            deps,
+            damage,
+            sessions,
+            writer,
+            history,
+            images,
+            watches,
+            archives,
+            queues,
+            searches,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 }

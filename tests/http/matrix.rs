@@ -61,6 +61,7 @@ const ROWS: &[Row] = &[
     ("list_sessions", Read, "", 200),
     ("list_questions", Read, "", 200),
     ("list_requests", Read, "", 200),
+    ("search", Read, "", 200),
     ("follow_sessions", Read, "", 200),
     ("describe_session", Read, "", 200),
     ("put_session", Write, "{}", 200),

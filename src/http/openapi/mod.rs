@@ -22,7 +22,7 @@ pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_ki
 pub(super) use params::{
     AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
     ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
-    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
+    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, SearchQuery, LifetimeQuery,
     ListQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery, PastQuery,
     PendingQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
     SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
@@ -30,7 +30,7 @@ pub(super) use params::{
 pub(super) use problems::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
     ClaimRefusals, DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals,
-    ListRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
+    ListRefusals, SearchRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
     PostBlobRefusals, PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutBlobRefusals,
     PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals,
     ReadBlobRefusals, ReadCheckpointRefusals, ReadEntryRefusals, ReadImageRefusals,

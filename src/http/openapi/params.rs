@@ -196,6 +196,23 @@ params! {
         list("label", "Only entries of sessions with all of these labels, each as `name:value`",
             pattern(LABEL), None),
     ];
+    SearchQuery = [
+        parameter(ParameterIn::Query, "q", "Words, `\"phrases\"`, `prefix*` and `-exclusions`, all of which must \
+            hold; at most 32 of them, and 1 KiB", text())
+            .required(Required::True)
+            .build(),
+        query("session", "Only entries of this session", name()),
+        query("prefix", "Only entries of sessions whose names begin with this text", text()),
+        query("log", "Only entries of this log; `memory` is all memories that the token may read",
+            one_of(["questions", "requests", "trajectories", "screenshots", "memory"])),
+        query("agent", "Only this agent's memory, and entries by this agent", name()),
+        query("since", "Only entries appended at or after this time, RFC 3339", moment()),
+        query("limit", "The maximum number of hits; 20 by default", unsigned(1, 100)),
+        query("after", "The `next` of another page", unsigned(0, 10_000)),
+        query("min_revision", "With `session`: wait until the index has this revision of it, for 2 s or the time \
+            in `wait`", unsigned(0, usize::MAX)),
+        wait("With `min_revision`: the maximum time to wait, at most 60 s"),
+    ];
     PendingQuery = [query("pending", "`true`: only pending requests are listed", one_of(["true"]))];
     CheckpointsQuery = [
         query("limit", "The maximum number of checkpoints on a page; 100 by default", unsigned(1, 1000)),

@@ -148,6 +148,7 @@ sets! {
     ReadinessRefusals = [InvalidQuery, NotReady];
     /// Refusals of lists across sessions, and of this document.
     ListRefusals(NOT_MODIFIED) = [InvalidQuery];
+    SearchRefusals = [InvalidQuery, NoLog, NotReadable];
     DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotMet, NotReadable];
     /// Refusals of reads that take no past revision.
     ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];

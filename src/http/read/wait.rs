@@ -20,7 +20,7 @@ use crate::service::{Published, ServiceError};
 const WAIT_MS_MAX: u64 = 60_000;
 
 /// The time that a read waits for `min_revision` by default.
-const REVISION_WAIT_MAX: Duration = Duration::from_secs(2);
+pub(crate) const REVISION_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The part of a session that a read shows, and may wait for.
 pub(crate) trait Sought: Send {

@@ -378,7 +378,7 @@ pub(crate) fn no_route(path: &str) -> Problem {
         detail.push_str("; try it without the slash at the end");
     }
     let first = path.split('/').nth(1).unwrap_or_default();
-    if ["sessions", "questions", "events"].contains(&first) {
+    if ["sessions", "questions", "requests", "search", "events"].contains(&first) {
         detail.push_str(&format!("; it begins with /v1/{first}"));
     }
     Problem::new(Code::RouteNotFound, format!("{detail}; {ALL_ROUTES}"))

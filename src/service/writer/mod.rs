@@ -32,6 +32,7 @@ use super::images::reaper::Orphans;
 use super::job::{Job, JobQueue, JobReceiver, Rebase, WriteJob};
 use super::maintenance::compaction::Activity;
 use super::options::QaSession;
+use super::search::{Progress, Searches};
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loader;
@@ -95,6 +96,8 @@ pub(super) struct Writer {
     orphans: Arc<Orphans>,
     /// Counter of appends, for the compaction.
     activity: Arc<Activity>,
+    /// Told of new commits, unless there is no search.
+    search: Option<Arc<Progress>>,
     /// The number of sessions that the batch creates.
     made: usize,
     /// The sessions whose boards are being loaded for their expiry.
@@ -117,6 +120,7 @@ pub(super) struct Parts<'a> {
     pub(super) watches: &'a Watches,
     pub(super) images: &'a Images,
     pub(super) activity: Arc<Activity>,
+    pub(super) searches: &'a Searches,
 }
 
 impl Writer {
@@ -131,7 +135,7 @@ impl Writer {
     ) -> io::Result<Entrance> {
         let entrance = Entrance::new(queue, qa_session.as_ref().map(|qa| qa.name.clone()));
         let jobs = Arc::clone(&entrance.queue.jobs);
-        let Parts { sessions, history, watches, images, activity } = parts;
+        let Parts { sessions, history, watches, images, activity, searches } = parts;
         let mut writer = Self {
             jobs: JobReceiver(Arc::clone(&jobs)),
             directory: Arc::clone(&sessions.directory),
@@ -151,6 +155,7 @@ impl Writer {
             loader: sessions.loader.clone(),
             orphans: Arc::clone(&images.orphans),
             activity,
+            search: searches.progress(),
             made: 0,
             warming: HashMap::new(),
         };
@@ -428,6 +433,9 @@ impl Writer {
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);
         self.memory.free_former(staging.take_former(), &board, brought);
+        if let Some(search) = &self.search {
+            search.note(name);
+        }
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
         if session.is_some() || notice.is_some() || self.channels.are_listed() {

@@ -1,0 +1,163 @@
+//! The query language: words, "phrases", prefix* and -exclusions, all of which must hold.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use super::text::{segmented, stands_alone};
+
+/// The maximum length of a query in bytes.
+pub const QUERY_BYTES_MAX: usize = 1024;
+
+/// The maximum number of terms in a query.
+pub const TERMS_MAX: usize = 32;
+
+/// The minimum number of letters before a star, unless one of them is a word of its own.
+const PREFIX_LETTERS_MIN: usize = 2;
+
+/// A query: terms that a text must have, and terms that it must not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    wanted: Vec<Term>,
+    unwanted: Vec<Term>,
+}
+
+/// A word or phrase. Of a prefix, the last word is the beginning of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    text: String,
+    is_prefix: bool,
+}
+
+/// The reason why a query is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidQuery {
+    /// It is empty.
+    #[error("must have a word")]
+    Empty,
+    /// It is longer than [`QUERY_BYTES_MAX`].
+    #[error("must have at most {QUERY_BYTES_MAX} bytes")]
+    TooLong,
+    /// It has more than [`TERMS_MAX`] terms.
+    #[error("must have at most {TERMS_MAX} words and phrases")]
+    TooMany,
+    /// A quotation mark has no other.
+    #[error("has an opening quotation mark without a closing one")]
+    Unbalanced,
+    /// A term has no letter or digit.
+    #[error("has a term without a letter or digit: {0}")]
+    NoWord(String),
+    /// A prefix is too short.
+    #[error("needs at least {PREFIX_LETTERS_MIN} letters before a star: {0}*")]
+    ShortPrefix(String),
+    /// All of its terms are excluded.
+    #[error("must have a word that is not excluded")]
+    OnlyExclusions,
+}
+
+impl FromStr for Query {
+    type Err = InvalidQuery;
+
+    fn from_str(text: &str) -> Result<Self, InvalidQuery> {
+        if text.len() > QUERY_BYTES_MAX {
+            return Err(InvalidQuery::TooLong);
+        }
+        let (mut query, mut rest) = (Self { wanted: Vec::new(), unwanted: Vec::new() }, text.trim());
+        while !rest.is_empty() {
+            let (is_unwanted, term, after) = term(rest)?;
+            let terms = if is_unwanted { &mut query.unwanted } else { &mut query.wanted };
+            terms.push(term);
+            rest = after.trim_start();
+        }
+        if query.wanted.len() + query.unwanted.len() > TERMS_MAX {
+            return Err(InvalidQuery::TooMany);
+        }
+        match (query.wanted.is_empty(), query.unwanted.is_empty()) {
+            (true, true) => Err(InvalidQuery::Empty),
+            (true, false) => Err(InvalidQuery::OnlyExclusions),
+            (false, _) => Ok(query),
+        }
+    }
+}
+
+/// Takes the first term of a text: whether it is excluded, the term, and the rest.
+fn term(text: &str) -> Result<(bool, Term, &str), InvalidQuery> {
+    let (is_unwanted, body) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (words, rest) = match body.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"').ok_or(InvalidQuery::Unbalanced)?,
+        None => {
+            let end = body.find(|c: char| c.is_whitespace() || c == '"' || c == '*');
+            body.split_at(end.unwrap_or(body.len()))
+        }
+    };
+    let (is_prefix, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));
+    if !words.chars().any(char::is_alphanumeric) {
+        let end = text.len() - rest.len();
+        return Err(InvalidQuery::NoWord(text[..end].to_owned()));
+    }
+    let last = words.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if is_prefix && last.chars().count() < PREFIX_LETTERS_MIN && !last.chars().any(stands_alone) {
+        return Err(InvalidQuery::ShortPrefix(last.to_owned()));
+    }
+    Ok((is_unwanted, Term { text: segmented(words), is_prefix }, rest))
+}
+
+impl Query {
+    /// Returns the query in the language of FTS5.
+    pub(super) fn expression(&self) -> String {
+        let mut out = String::new();
+        join(&self.wanted, " AND ", &mut out);
+        if !self.unwanted.is_empty() {
+            out.push_str(" NOT ");
+            join(&self.unwanted, " OR ", &mut out);
+        }
+        out
+    }
+}
+
+fn join(terms: &[Term], between: &str, out: &mut String) {
+    out.push('(');
+    for (at, Term { text, is_prefix }) in terms.iter().enumerate() {
+        let (before, star) = (if at > 0 { between } else { "" }, if *is_prefix { " *" } else { "" });
+        write!(out, "{before}\"{}\"{star}", text.replace('"', "\"\"")).ok();
+    }
+    out.push(')');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        text.parse::<Query>().unwrap().expression()
+    }
+
+    fn refused(text: &str) -> InvalidQuery {
+        text.parse::<Query>().unwrap_err()
+    }
+
+    #[test]
+    fn terms_are_words_phrases_prefixes_and_exclusions() {
+        assert_eq!(parsed("disk full"), r#"("disk" AND "full")"#);
+        assert_eq!(parsed(" \"disk full\"  err* -quota "), r#"("disk full" AND "err" *) NOT ("quota")"#);
+        assert_eq!(parsed("a-b -\"c d\"* -e"), r#"("a-b") NOT ("c d" * OR "e")"#);
+        assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
+        assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
+        assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_for_is_refused() {
+        assert_eq!(refused(""), InvalidQuery::Empty);
+        assert_eq!(refused(" \t"), InvalidQuery::Empty);
+        assert_eq!(refused("\"disk full"), InvalidQuery::Unbalanced);
+        assert_eq!(refused("disk \""), InvalidQuery::Unbalanced);
+        assert_eq!(refused("\"\""), InvalidQuery::NoWord("\"\"".to_owned()));
+        assert_eq!(refused("a *"), InvalidQuery::NoWord("*".to_owned()));
+        assert_eq!(refused("a - b"), InvalidQuery::NoWord("-".to_owned()));
+        assert_eq!(refused("e*"), InvalidQuery::ShortPrefix("e".to_owned()));
+        assert_eq!(refused("-disk"), InvalidQuery::OnlyExclusions);
+        assert_eq!(refused(&"a ".repeat(TERMS_MAX + 1)), InvalidQuery::TooMany);
+        assert_eq!(refused(&"a".repeat(QUERY_BYTES_MAX + 1)), InvalidQuery::TooLong);
+        assert!("日*".parse::<Query>().is_ok());
+    }
+}

@@ -1,0 +1,395 @@
+//! The indexer: a thread that follows the commits of all sessions into the index.
+//!
+//! It reads what each commit touched and indexes those entries as the published board has them, so that doing it
+//! twice is harmless. A session whose commits are not retained is indexed anew from its board.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::progress::Progress;
+use crate::board::{
+    AgentChange, AgentName, Board, Change, Commit, Due, Entry, LogChange, LogName, RequestChange, Revision,
+    Seq, SessionChange, SessionName, Work,
+};
+use crate::error_chain::Chain;
+use crate::search::{Batch, Document, Index, Position, SearchError, text_of};
+use crate::service::deps::Deps;
+use crate::service::error::ServiceError;
+use crate::service::sessions::Sessions;
+use crate::service::sessions::directory::Directory;
+use crate::service::sessions::loader::Loader;
+use crate::service::sessions::replay::{REPLAY_PAGE, framed};
+use crate::service::threads::signal::Signal;
+use crate::store::Store;
+
+/// The pause in which commits gather, so that many are indexed at once.
+const GATHERS: Duration = Duration::from_millis(100);
+
+/// The number of steps in one transaction.
+const STEPS_MAX: usize = 2000;
+
+/// The pause after a failure, such as a full disk.
+const FAILED_REST: Duration = Duration::from_secs(10);
+
+/// The niceness of the thread: it yields to those that answer requests.
+const NICENESS: i32 = 10;
+
+/// The indexer's thread.
+pub(crate) struct Indexer {
+    path: PathBuf,
+    progress: Arc<Progress>,
+    store: Arc<dyn Store>,
+    directory: Arc<Directory>,
+    loader: Loader,
+}
+
+/// A change of the index.
+enum Step {
+    /// A session is gone.
+    Forget(SessionName),
+    /// A session is indexed anew.
+    Clear(SessionName),
+    ClearLog(SessionName, LogName),
+    Remove(SessionName, LogName, Seq, Seq),
+    Put(SessionName, LogName, Arc<Entry>),
+    Reached(SessionName, Position),
+}
+
+/// The reason why a round broke off.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Index(#[from] SearchError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+/// Returns the text by which an entry is found: that of its item, and of a request's result or reason.
+pub(super) fn searchable(entry: &Entry) -> String {
+    let mut text = String::new();
+    text_of(entry.item.text(), &mut text);
+    let outcome = match entry.work.as_deref() {
+        Some(Work::Done(done)) => done.result.as_ref(),
+        Some(Work::Failed(failed)) => failed.reason.as_ref(),
+        Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => None,
+    };
+    if let Some(outcome) = outcome {
+        text_of(outcome.text(), &mut text);
+    }
+    text
+}
+
+/// Returns the agent whose entry it is: of a memory its owner, else the author.
+pub(crate) fn author<'a>(log: &'a LogName, entry: &'a Entry) -> Option<&'a AgentName> {
+    match log {
+        LogName::Memory(owner) => Some(owner),
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            entry.agent.as_ref()
+        }
+    }
+}
+
+impl Indexer {
+    pub(crate) fn new(
+        deps: &Deps,
+        sessions: &Sessions,
+        path: PathBuf,
+        progress: Arc<Progress>,
+    ) -> Self {
+        let (store, directory) = (Arc::clone(&deps.store), Arc::clone(&sessions.directory));
+        Self { path, progress, store, directory, loader: sessions.loader.clone() }
+    }
+
+    pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
+        deps.threads.start("indexer", self.progress.signal(), move |signal| self.run(signal))
+    }
+
+    fn run(&self, signal: &Signal) {
+        // On Linux this is the priority of the calling thread alone.
+        if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+            tracing::debug!(%error, "the indexer has the priority of all threads");
+        }
+        while !signal.is_stopped() {
+            match self.follow_all(signal) {
+                Ok(()) => return,
+                Err(Failed::Index(SearchError::Damaged)) => {
+                    tracing::warn!("the search index is damaged; it is made anew");
+                }
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "the search index does not follow the commits");
+                    if !signal.pause(FAILED_REST) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the index and follows all sessions until it is told to end.
+    fn follow_all(&self, signal: &Signal) -> Result<(), Failed> {
+        let index = self.open()?;
+        let all = self.progress.sessions();
+        self.progress.give_back(all);
+        self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
+        loop {
+            if self.progress.is_distrusted() {
+                return Err(SearchError::Damaged.into());
+            }
+            let mut changed: Vec<_> = self.progress.take().into_iter().collect();
+            if changed.is_empty() {
+                self.progress.set_ready();
+                if !(signal.rest(Duration::MAX) && signal.pause(GATHERS)) {
+                    return Ok(());
+                }
+            }
+            let mut steps = Vec::new();
+            while let Some(session) = changed.pop() {
+                if signal.is_stopped() {
+                    return Ok(());
+                }
+                if let Err(error) = self.follow(&index, &session, &mut steps) {
+                    self.progress.give_back(changed.into_iter().chain([session]));
+                    return Err(error);
+                }
+            }
+            self.flush(&index, &mut steps)?;
+        }
+    }
+
+    fn open(&self) -> Result<Arc<Index>, SearchError> {
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let index = Index::open(&self.path, self.store.epoch())?;
+        if self.progress.is_distrusted() {
+            index.reset()?;
+        }
+        let positions = match index.positions() {
+            Err(SearchError::Damaged) => {
+                index.reset()?;
+                index.positions()?
+            }
+            positions => positions?,
+        };
+        let index = Arc::new(index);
+        self.progress.opened(Arc::clone(&index), positions);
+        Ok(index)
+    }
+
+    /// Adds the steps from where the index is in a session to where the session is published.
+    fn follow(
+        &self,
+        index: &Index,
+        name: &SessionName,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Failed> {
+        let known = self.progress.position(name);
+        let session = self.directory.get(name).filter(|session| session.exists());
+        let board = match session.map(|session| self.loader.published_here(&session)) {
+            Some(Ok(published)) if published.board.life().is_some() => published.board,
+            Some(Err(error)) if !matches!(error, ServiceError::Damaged) => {
+                return Err(error.into());
+            }
+            Some(Ok(_) | Err(_)) | None => {
+                if known.is_some() {
+                    self.add(index, steps, Step::Forget(name.clone()))?;
+                }
+                return Ok(());
+            }
+        };
+        let head = Position { session: board.id(), revision: board.revision() };
+        if known == Some(head) {
+            return Ok(());
+        }
+        let known = known.filter(|known| {
+            known.session == head.session
+                && known.revision >= board.oldest()
+                && known.revision < head.revision
+        });
+        let followed = match known {
+            Some(known) => self.commits(index, name, &board, known.revision, steps)?,
+            None => false,
+        };
+        if !followed {
+            self.whole(index, name, &board, steps)?;
+        }
+        self.add(index, steps, Step::Reached(name.clone(), head))
+    }
+
+    /// Adds the steps of the commits after a revision. Returns false if they do not tell all.
+    fn commits(
+        &self,
+        index: &Index,
+        name: &SessionName,
+        board: &Board,
+        mut after: Revision,
+        steps: &mut Vec<Step>,
+    ) -> Result<bool, Failed> {
+        while after < board.revision() {
+            let page = match framed(&*self.store, board.id(), after, REPLAY_PAGE) {
+                Ok(page) if !page.is_empty() => page,
+                Ok(_) | Err(ServiceError::Compacted { .. } | ServiceError::Damaged) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            for (commit, _) in page {
+                if commit.revision > board.revision() {
+                    return Ok(true);
+                }
+                if !self.commit(index, name, board, &commit, steps)? {
+                    return Ok(false);
+                }
+                after = commit.revision;
+            }
+        }
+        Ok(true)
+    }
+
+    fn commit(
+        &self,
+        index: &Index,
+        name: &SessionName,
+        board: &Board,
+        commit: &Commit,
+        steps: &mut Vec<Step>,
+    ) -> Result<bool, Failed> {
+        for change in &commit.changes {
+            match change {
+                Change::Session(SessionChange::Restored(_) | SessionChange::Adopted { .. }) => {
+                    return Ok(false);
+                }
+                Change::Log(log, LogChange::Appended { first, items }) => {
+                    for seq in (first.0..).take(items.len()) {
+                        self.touch(index, name, board, log, Seq(seq), steps)?;
+                    }
+                }
+                Change::Log(log, LogChange::Updated { seq, .. }) => {
+                    self.touch(index, name, board, log, *seq, steps)?;
+                }
+                Change::Log(log, LogChange::Removed { ranges }) => {
+                    for range in ranges {
+                        let (first, last) = (range.first, range.last);
+                        let step = Step::Remove(name.clone(), log.clone(), first, last);
+                        self.add(index, steps, step)?;
+                    }
+                }
+                Change::Log(log, LogChange::Cleared) => {
+                    self.add(index, steps, Step::ClearLog(name.clone(), log.clone()))?;
+                }
+                Change::Agent(agent, AgentChange::Removed) => {
+                    let log = LogName::Memory(agent.clone());
+                    self.add(index, steps, Step::ClearLog(name.clone(), log))?;
+                }
+                Change::Request(
+                    seq,
+                    RequestChange::Finished { .. }
+                    | RequestChange::Failed { .. }
+                    | RequestChange::Retried,
+                )
+                | Change::Expired(Due::Claim(seq)) => {
+                    self.touch(index, name, board, &LogName::Requests, *seq, steps)?;
+                }
+                Change::Session(
+                    SessionChange::Created { .. }
+                    | SessionChange::Configured { .. }
+                    | SessionChange::Deleted
+                    | SessionChange::ImagesForgotten { .. }
+                    | SessionChange::BudgetExhausted
+                    | SessionChange::BlobPut { .. },
+                )
+                | Change::State(_, _)
+                | Change::Agent(_, AgentChange::Put { .. })
+                | Change::Request(_, RequestChange::Claimed { .. } | RequestChange::Released)
+                | Change::Checkpoint(_, _)
+                | Change::Awaited { .. }
+                | Change::Planned { .. }
+                | Change::Expired(Due::State(_) | Due::Question(_) | Due::Session) => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds the step that brings an entry to what the board has in its place.
+    fn touch(
+        &self,
+        index: &Index,
+        name: &SessionName,
+        board: &Board,
+        log: &LogName,
+        seq: Seq,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Failed> {
+        let step = match board.log(log).and_then(|log| log.get(seq)) {
+            Some(entry) => Step::Put(name.clone(), log.clone(), Arc::clone(entry)),
+            None => Step::Remove(name.clone(), log.clone(), seq, seq),
+        };
+        self.add(index, steps, step)
+    }
+
+    /// Adds the steps that index a session anew.
+    fn whole(
+        &self,
+        index: &Index,
+        name: &SessionName,
+        board: &Board,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Failed> {
+        self.add(index, steps, Step::Clear(name.clone()))?;
+        let memories = board.memories().keys().map(|agent| LogName::Memory(agent.clone()));
+        for log in LogName::BOARD.into_iter().chain(memories) {
+            for entry in board.log(&log).into_iter().flat_map(|log| log.iter()) {
+                let step = Step::Put(name.clone(), log.clone(), Arc::clone(entry));
+                self.add(index, steps, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, index: &Index, steps: &mut Vec<Step>, step: Step) -> Result<(), Failed> {
+        steps.push(step);
+        if steps.len() >= STEPS_MAX { self.flush(index, steps) } else { Ok(()) }
+    }
+
+    /// Carries out the steps in one transaction.
+    fn flush(&self, index: &Index, steps: &mut Vec<Step>) -> Result<(), Failed> {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        index.write(|batch| steps.iter().try_for_each(|step| carry_out(batch, step)))?;
+        let reached = steps.drain(..).filter_map(|step| match step {
+            Step::Reached(name, position) => Some((name, Some(position))),
+            Step::Forget(name) | Step::Clear(name) => Some((name, None)),
+            Step::ClearLog(..) | Step::Remove(..) | Step::Put(..) => None,
+        });
+        self.progress.reached(reached.collect());
+        Ok(())
+    }
+}
+
+fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {
+    match step {
+        // Until all of a session is indexed anew, it counts as not followed.
+        Step::Forget(name) | Step::Clear(name) => batch.forget(name),
+        Step::ClearLog(name, log) => {
+            let session = batch.session(name)?;
+            batch.clear_log(session, log)
+        }
+        Step::Remove(name, log, first, last) => {
+            let session = batch.session(name)?;
+            batch.remove(session, log, *first, *last)
+        }
+        Step::Put(name, log, entry) => {
+            let session = batch.session(name)?;
+            let (text, seq, at) = (searchable(entry), entry.seq, entry.at);
+            let agent = author(log, entry);
+            batch.put(session, Document { log, seq, at, agent, text: &text })
+        }
+        Step::Reached(name, position) => {
+            let session = batch.session(name)?;
+            batch.reached(session, *position)
+        }
+    }
+}

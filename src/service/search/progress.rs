@@ -1,0 +1,122 @@
+//! Progress of the index: sessions to follow, and how far each was followed.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::board::{Revision, SessionName};
+use crate::search::{Index, Position};
+use crate::service::threads::signal::Signal;
+
+/// The progress of the index, shared by the writer, the indexer and the searches.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    state: Mutex<State>,
+    /// Sessions with commits that are not indexed. The writer adds to it, so it has its own lock.
+    changed: Mutex<HashSet<SessionName>>,
+    signal: Arc<Signal>,
+    ticks: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    index: Option<Arc<Index>>,
+    /// True once the index has followed all sessions to where they were at the start.
+    is_ready: bool,
+    /// True if the file was found damaged.
+    is_distrusted: bool,
+    positions: HashMap<SessionName, Position>,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let (ticks, _) = watch::channel(());
+        Self { state: Mutex::default(), changed: Mutex::default(), signal: Arc::default(), ticks }
+    }
+
+    /// Notes a session with new commits.
+    pub(crate) fn note(&self, session: &SessionName) {
+        let mut changed = self.changed.lock();
+        if !changed.contains(session) {
+            changed.insert(session.clone());
+        }
+        drop(changed);
+        self.signal.wake();
+    }
+
+    /// Takes the sessions with new commits.
+    pub(super) fn take(&self) -> HashSet<SessionName> {
+        mem::take(&mut *self.changed.lock())
+    }
+
+    /// Gives back sessions that could not be followed.
+    pub(super) fn give_back(&self, sessions: impl IntoIterator<Item = SessionName>) {
+        self.changed.lock().extend(sessions);
+    }
+
+    /// Returns the index once it is ready.
+    pub(super) fn index(&self) -> Option<Arc<Index>> {
+        let state = self.state.lock();
+        state.index.clone().filter(|_| state.is_ready)
+    }
+
+    pub(super) fn opened(&self, index: Arc<Index>, positions: HashMap<SessionName, Position>) {
+        let index = Some(index);
+        *self.state.lock() = State { index, is_ready: false, is_distrusted: false, positions };
+    }
+
+    pub(super) fn set_ready(&self) {
+        self.state.lock().is_ready = true;
+        self.ticks.send_replace(());
+    }
+
+    /// Asks for a new file.
+    pub(super) fn distrust(&self) {
+        let mut state = self.state.lock();
+        (state.is_ready, state.is_distrusted) = (false, true);
+        drop(state);
+        self.signal.wake();
+    }
+
+    pub(super) fn is_distrusted(&self) -> bool {
+        self.state.lock().is_distrusted
+    }
+
+    pub(super) fn position(&self, session: &SessionName) -> Option<Position> {
+        self.state.lock().positions.get(session).copied()
+    }
+
+    /// Notes how far sessions were followed; `None` if they are no longer indexed.
+    pub(super) fn reached(&self, sessions: Vec<(SessionName, Option<Position>)>) {
+        let mut state = self.state.lock();
+        for (session, position) in sessions {
+            match position {
+                Some(position) => drop(state.positions.insert(session, position)),
+                None => drop(state.positions.remove(&session)),
+            }
+        }
+        drop(state);
+        self.ticks.send_replace(());
+    }
+
+    /// Returns the revision whose entries of a session are indexed; 0 if there is none.
+    pub(super) fn revision(&self, session: &SessionName) -> Revision {
+        self.position(session).map_or(Revision(0), |position| position.revision)
+    }
+
+    /// Returns the indexed sessions.
+    pub(super) fn sessions(&self) -> Vec<SessionName> {
+        self.state.lock().positions.keys().cloned().collect()
+    }
+
+    pub(super) fn ticks(&self) -> watch::Receiver<()> {
+        self.ticks.subscribe()
+    }
+
+    pub(super) fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.signal)
+    }
+}
