@@ -15,7 +15,7 @@ pub mod http;
 pub mod metrics;
 pub mod printable;
 pub mod prompt;
-pub mod service;
 pub mod search;
+pub mod service;
 pub mod store;
 pub mod telemetry;

@@ -27,8 +27,7 @@ const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: u64 = 100;
 
 /// The names of logs in hits; all memories have one.
-const SEARCHED: [&str; 5] =
-    ["questions", "requests", "trajectories", "screenshots", "memory"];
+const SEARCHED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
 
 /// A page of hits.
 #[derive(Serialize, ToSchema)]
@@ -139,9 +138,8 @@ pub(super) async fn get(
             && reader.reaches(name)
     };
     let reader = caller.clone();
-    let sees = move |name: &LogName| {
-        log.is_none_or(|log| log == searched(name)) && reader.sees(name)
-    };
+    let sees =
+        move |name: &LogName| log.is_none_or(|log| log == searched(name)) && reader.sees(name);
     let sought = Sought { query, session: Arc::new(reaches), log: Arc::new(sees), agent, since };
     let Hits { hits, next } = service.search(sought, passed, limit).await?;
     let hits = hits.into_iter().map(HitBody::of).collect();

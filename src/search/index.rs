@@ -155,7 +155,8 @@ impl Index {
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let name = name.parse().map_err(|_| SearchError::Damaged)?;
             let session = SessionId(Uuid::from_bytes(session));
-            positions.insert(name, Position { session, revision: Revision(revision.cast_unsigned()) });
+            positions
+                .insert(name, Position { session, revision: Revision(revision.cast_unsigned()) });
         }
         Ok(positions)
     }
@@ -318,9 +319,8 @@ impl Batch<'_> {
         places: &str,
         values: impl rusqlite::Params + Copy,
     ) -> Result<(), SearchError> {
-        let words = format!(
-            "DELETE FROM words WHERE rowid IN (SELECT id FROM entries WHERE {places})"
-        );
+        let words =
+            format!("DELETE FROM words WHERE rowid IN (SELECT id FROM entries WHERE {places})");
         if self.connection.prepare_cached(&words)?.execute(values)? > 0 {
             let entries = format!("DELETE FROM entries WHERE {places}");
             self.connection.prepare_cached(&entries)?.execute(values)?;

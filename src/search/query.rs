@@ -61,7 +61,8 @@ impl FromStr for Query {
         if text.len() > QUERY_BYTES_MAX {
             return Err(InvalidQuery::TooLong);
         }
-        let (mut query, mut rest) = (Self { wanted: Vec::new(), unwanted: Vec::new() }, text.trim());
+        let (mut query, mut rest) =
+            (Self { wanted: Vec::new(), unwanted: Vec::new() }, text.trim());
         while !rest.is_empty() {
             let (is_unwanted, term, after) = term(rest)?;
             let terms = if is_unwanted { &mut query.unwanted } else { &mut query.wanted };
@@ -117,7 +118,8 @@ impl Query {
 fn join(terms: &[Term], between: &str, out: &mut String) {
     out.push('(');
     for (at, Term { text, is_prefix }) in terms.iter().enumerate() {
-        let (before, star) = (if at > 0 { between } else { "" }, if *is_prefix { " *" } else { "" });
+        let (before, star) =
+            (if at > 0 { between } else { "" }, if *is_prefix { " *" } else { "" });
         write!(out, "{before}\"{}\"{star}", text.replace('"', "\"\"")).ok();
     }
     out.push(')');
@@ -138,7 +140,10 @@ mod tests {
     #[test]
     fn terms_are_words_phrases_prefixes_and_exclusions() {
         assert_eq!(parsed("disk full"), r#"("disk" AND "full")"#);
-        assert_eq!(parsed(" \"disk full\"  err* -quota "), r#"("disk full" AND "err" *) NOT ("quota")"#);
+        assert_eq!(
+            parsed(" \"disk full\"  err* -quota "),
+            r#"("disk full" AND "err" *) NOT ("quota")"#
+        );
         assert_eq!(parsed("a-b -\"c d\"* -e"), r#"("a-b") NOT ("c d" * OR "e")"#);
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);

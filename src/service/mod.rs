@@ -40,9 +40,7 @@ pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use maintenance::check::{DamagedImage, Soundness, check};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession};
-pub use search::{
-    Admits, Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought,
-};
+pub use search::{Admits, Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
 pub use sessions::list::{Listed, Listing};
 pub use sessions::recent_commits::COMMITS_AT_ONCE_MAX;
 pub use sessions::session::Published;
@@ -79,9 +77,8 @@ use writer::staging::recall;
 const MOVED_TRIES_MAX: usize = 8;
 
 /// The threads in the order in which they end: the first two write through the writer, the others work for it.
-const ENDS: [&str; 9] = [
-    "keeper", "collector", "writer", "indexer", "waker", "loader", "evictor", "settler", "reaper",
-];
+const ENDS: [&str; 9] =
+    ["keeper", "collector", "writer", "indexer", "waker", "loader", "evictor", "settler", "reaper"];
 
 /// The running boards. Cloning gives another handle to the same ones.
 #[derive(Clone)]

@@ -97,6 +97,7 @@ mod rights;
 mod ruins;
 mod salvage;
 mod screenshots;
+mod search;
 mod sessions;
 mod settings;
 mod shutdown;

@@ -362,7 +362,11 @@ fn filled_path(id: &str, path: &str, session: &str) -> String {
         .replace("{checkpoint}", "here")
         .replace("{sha256}", &digest(BLOB.as_bytes()))
         .replace("{path}", "place");
-    if id == "diff_session" { format!("{path}?from=1") } else { path }
+    match id {
+        "diff_session" => format!("{path}?from=1"),
+        "search" => format!("{path}?q=word"),
+        _ => path,
+    }
 }
 
 /// The operations of the document: id, method, path.

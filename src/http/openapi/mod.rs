@@ -22,23 +22,24 @@ pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_ki
 pub(super) use params::{
     AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
     ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
-    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, SearchQuery, LifetimeQuery,
+    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
     ListQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery, PastQuery,
-    PendingQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SeenQuery,
-    SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery, Writes,
+    PendingQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes,
+    SearchQuery, SeenQuery, SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery,
+    WaitingQuery, Writes,
 };
 pub(super) use problems::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
     ClaimRefusals, DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals,
-    ListRefusals, SearchRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
+    ListRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
     PostBlobRefusals, PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutBlobRefusals,
     PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals,
     ReadBlobRefusals, ReadCheckpointRefusals, ReadEntryRefusals, ReadImageRefusals,
     ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals, ReadRefusals, ReadStateRefusals,
     ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals,
     RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
-    ReplaceRefusals, RestoreRefusals, RetryRefusals, ServerRefusals, TransactRefusals, components,
-    guarded,
+    ReplaceRefusals, RestoreRefusals, RetryRefusals, SearchRefusals, ServerRefusals,
+    TransactRefusals, components, guarded,
 };
 pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
 pub(super) use transactions::{OperationBody, TestBody, TtlText};

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::progress::Progress;
 use crate::board::{
-    AgentChange, AgentName, Board, Change, Commit, Due, Entry, LogChange, LogName, RequestChange, Revision,
-    Seq, SessionChange, SessionName, Work,
+    AgentChange, AgentName, Board, Change, Commit, Due, Entry, LogChange, LogName, RequestChange,
+    Revision, Seq, SessionChange, SessionName, Work,
 };
 use crate::error_chain::Chain;
 use crate::search::{Batch, Document, Index, Position, SearchError, text_of};

@@ -211,6 +211,3 @@ fn failed(progress: &Progress, error: &SearchError) -> ServiceError {
     }
     ServiceError::Fault
 }
-
-#[cfg(test)]
-mod tests;

@@ -258,7 +258,9 @@ fn parts_come_in_their_order_and_all_of_them() {
         assert!(fits, "{at}: {found}");
         assert_eq!(unsound(&lines[..at].join("\n")), Unsound::Order);
     }
-    for (a, b) in [(0, 1), (1, 2), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10), (10, 11), (11, 12), (13, 14)] {
+    for (a, b) in
+        [(0, 1), (1, 2), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10), (10, 11), (11, 12), (13, 14)]
+    {
         let mut swapped = lines.clone();
         swapped.swap(a, b);
         let found = unsound(&swapped.join("\n"));
