@@ -174,7 +174,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 54));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 55));
     let Change::Log(_, LogChange::Appended { items, .. }) = &commit.changes[4] else {
         panic!("{commit:?}")
     };

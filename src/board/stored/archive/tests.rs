@@ -12,7 +12,7 @@ use crate::board::*;
 const NOW: Timestamp = Timestamp(1_795_244_591_123);
 
 /// The images that plans have.
-const IMAGES: [&[u8]; 3] = [b"one", b"two", b"three"];
+const IMAGES: [&[u8]; 4] = [b"one", b"two", b"three", b"four"];
 
 /// The SHA-256 of `abc`.
 const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
