@@ -197,6 +197,3 @@ impl Upload {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;
