@@ -95,6 +95,56 @@ async fn what_is_no_blob_is_refused_and_leaves_no_file() {
 }
 
 #[tokio::test]
+async fn first_uploads_at_once_make_one_session() {
+    let server = Server::start();
+    for round in 0..20 {
+        let board = server.board(&format!("s{round}"));
+        let uploads = (0..8).map(|n| {
+            let bytes = format!("blob {n}").into_bytes();
+            ask(board.typed(Method::POST, "blobs", "text/plain", bytes))
+        });
+        for posted in futures_util::future::join_all(uploads).await {
+            assert_eq!(posted.is(201).json()["bytes"], 6);
+        }
+        for n in 0..8 {
+            let bytes = format!("blob {n}").into_bytes();
+            let read = board.get(&format!("blobs/{}", digest(&bytes))).await;
+            assert_eq!(read.is(200).body(), bytes);
+        }
+    }
+    until_there_are_homes(&server, 20).await;
+}
+
+#[tokio::test]
+async fn a_refused_first_upload_leaves_no_directory() {
+    let server = Server::start();
+    let board = server.board("none");
+    let tail = format!("blobs/{}", digest(b"other"));
+    for _ in 0..3 {
+        ask(board.to(Method::PUT, &tail).body("bytes")).await.problem(422, "digest-mismatch");
+    }
+    let large = vec![0; (32 << 20) + 1];
+    ask(board.to(Method::POST, "blobs").body(large)).await.problem(413, "body-too-large");
+    until_there_are_homes(&server, 0).await;
+}
+
+/// Waits until so many sessions have a directory of blobs.
+async fn until_there_are_homes(server: &Server, number: usize) {
+    let homes = || {
+        std::fs::read_dir(server.data().join("blobs")).map_or(0, |homes| {
+            homes.filter(|home| home.as_ref().is_ok_and(|home| home.path().is_dir())).count()
+        })
+    };
+    for _ in 0..300 {
+        if homes() == number {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("{} directories instead of {number}", homes());
+}
+
+#[tokio::test]
 async fn a_repeat_of_an_upload_gets_its_first_answer() {
     let server = Server::start();
     let board = server.board("s");

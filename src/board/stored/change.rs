@@ -356,12 +356,14 @@ impl StoredChange<'_> {
             }
             Self::ImagesForgotten { images } => forgotten(images),
             Self::BudgetExhausted {} => session(SessionChange::BudgetExhausted),
-            Self::BlobPut { sha256, bytes, media_type } => {
-                let media_type = media_type.into_owned();
-                session(SessionChange::BlobPut { sha256, bytes, media_type })
-            }
+            Self::BlobPut { sha256, bytes, media_type } => blob_put(sha256, bytes, media_type),
         })
     }
+}
+
+fn blob_put(sha256: Digest, bytes: u64, media_type: Cow<'_, MediaType>) -> Change {
+    let media_type = media_type.into_owned();
+    Change::Session(SessionChange::BlobPut { sha256, bytes, media_type })
 }
 
 fn forgotten(images: Cow<'_, [Digest]>) -> Change {

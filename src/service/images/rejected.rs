@@ -39,6 +39,15 @@ impl Service {
                     | ServiceError::CommitTooLarge { .. }
             ),
         };
+        self.leave(name, images_in, images, is_refused);
+    }
+
+    /// Removes images from a place where no write names them.
+    pub(crate) fn discard(&self, name: &SessionName, images_in: ImagesIn, images: &[Digest]) {
+        self.leave(name, images_in, images, true);
+    }
+
+    fn leave(&self, name: &SessionName, images_in: ImagesIn, images: &[Digest], is_refused: bool) {
         match images_in {
             // A put may have created the directory again after the images were removed.
             ImagesIn::Present(session) if self.is_deleted(name, session) => {

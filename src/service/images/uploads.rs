@@ -6,6 +6,7 @@ use crate::board::{
     Command, Digest, Hashing, MediaType, SessionCommand, SessionName, Terms, Write,
 };
 use crate::fairness::with_files;
+use crate::service::image_pins::ImagePin;
 use crate::service::job::{ImagesIn, Unwritten, WriteJob};
 use crate::service::limiter::Permit;
 use crate::service::{Keep, MOVED_TRIES_MAX, Reply, Service, ServiceError, new_session_id};
@@ -19,11 +20,26 @@ const GATHERED_BYTES: usize = 256 << 10;
 
 /// A blob on its way in.
 pub struct Upload {
-    images_in: ImagesIn,
     /// `None` while bytes are written, and after a failure.
     draft: Option<Draft>,
     gathered: Vec<u8>,
     turn: Permit,
+    home: Home,
+}
+
+/// The place of a blob on its way in. A directory made for a new session is removed if the blob is not put.
+struct Home {
+    service: Service,
+    images_in: ImagesIn,
+    is_unused: bool,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if let (true, ImagesIn::New(session)) = (self.is_unused, self.images_in) {
+            self.service.inner.images.orphans.add(session);
+        }
+    }
 }
 
 struct Draft {
@@ -38,9 +54,9 @@ pub struct Uploaded {
     pub sha256: Digest,
     /// The number of bytes.
     pub bytes: u64,
-    images_in: ImagesIn,
     file: Box<dyn BlobDraft>,
     _turn: Permit,
+    home: Home,
 }
 
 impl Service {
@@ -52,13 +68,12 @@ impl Service {
     pub async fn begin_upload(&self, name: &SessionName) -> Result<Upload, ServiceError> {
         let turn = self.inner.images.uploads.now().ok_or(ServiceError::Overloaded)?;
         let images_in = self.images_in(name)?;
+        let home = Home { service: self.clone(), images_in, is_unused: true };
         let (store, session) = (Arc::clone(&self.inner.deps.store), images_in.session());
         let file = with_files(move || store.begin_blob(session)).await;
-        let file = file.map_err(|_| ServiceError::Fault)?.inspect_err(|_| {
-            self.note_unstored(name, images_in);
-        })?;
+        let file = file.map_err(|_| ServiceError::Fault)??;
         let draft = Draft { file, hashing: Hashing::default(), bytes: 0 };
-        Ok(Upload { images_in, draft: Some(draft), gathered: Vec::new(), turn })
+        Ok(Upload { draft: Some(draft), gathered: Vec::new(), turn, home })
     }
 
     /// Adds an uploaded blob to its session, durably. For a keyed write, `keep` makes the answer to a repeat.
@@ -74,7 +89,6 @@ impl Service {
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
         if let Some(answer) = self.recall(&terms).await? {
-            self.note_unstored(&terms.session, uploaded.images_in);
             return Ok(Reply::Before(answer));
         }
         let is_keyed = terms.key.is_some();
@@ -96,10 +110,12 @@ impl Service {
         mut job: Box<WriteJob>,
         uploaded: Uploaded,
     ) -> Result<Reply, ServiceError> {
-        let Uploaded { sha256, mut images_in, file, .. } = uploaded;
-        let (name, pins) = (job.session().clone(), Arc::clone(&self.inner.images.pins));
-        let pin = |at: ImagesIn| pins.images(at.session(), std::iter::once(sha256));
-        job.images = Some((images_in, pin(images_in)));
+        let Uploaded { sha256, file, mut home, _turn, .. } = uploaded;
+        home.is_unused = false;
+        let mut images_in = home.images_in;
+        let (name, pins) = (job.session().clone(), &self.inner.images.pins);
+        let pin = pins.images(images_in.session(), std::iter::once(sha256));
+        job.images = Some((images_in, pin));
         let kept = with_files(move || file.keep(sha256)).await.map_err(|_| ServiceError::Fault)?;
         if let Err(error) = kept {
             self.note_unstored(&name, images_in);
@@ -107,30 +123,41 @@ impl Service {
         }
         for _ in 0..MOVED_TRIES_MAX {
             let written = self.enqueue(job).await;
-            self.discard_rejected(&name, images_in, &[sha256], &written);
-            match written {
-                Err(Unwritten::Moved(back)) => job = back,
-                written => {
-                    // Nothing names it yet.
-                    self.inner.images.schedule.after_refusal(&name);
-                    return Ok(written?);
-                }
-            }
-            let (from, to) = (images_in, self.images_in(&name)?);
-            let moved = pin(to);
-            let store = Arc::clone(&self.inner.deps.store);
-            let link = move || {
-                store.link_blobs(from.session(), to.session(), &mut std::iter::once(sha256))
+            let Err(Unwritten::Moved(back)) = written else {
+                self.discard_rejected(&name, images_in, &[sha256], &written);
+                // Nothing names it yet.
+                self.inner.images.schedule.after_refusal(&name);
+                return Ok(written?);
             };
-            let linked = with_files(link).await.map_err(|_| ServiceError::Fault)?;
-            if let Err(error) = linked {
-                self.note_unstored(&name, to);
-                return Err(self.unless_deleted(&name, from, error));
-            }
-            images_in = to;
-            job.images = Some((to, moved));
+            job = back;
+            // The bytes are nowhere else: the former place goes once they are in the next one.
+            let linked = self.link(&name, images_in, sha256).await;
+            self.discard(&name, images_in, &[sha256]);
+            let linked = linked?;
+            images_in = linked.0;
+            job.images = Some(linked);
         }
+        self.discard(&name, images_in, &[sha256]);
         Err(ServiceError::Overloaded)
+    }
+
+    /// Gives a blob to the session that the name belongs to now, or will belong to.
+    async fn link(
+        &self,
+        name: &SessionName,
+        from: ImagesIn,
+        sha256: Digest,
+    ) -> Result<(ImagesIn, ImagePin), ServiceError> {
+        let to = self.images_in(name)?;
+        let pin = self.inner.images.pins.images(to.session(), std::iter::once(sha256));
+        let store = Arc::clone(&self.inner.deps.store);
+        let link =
+            move || store.link_blobs(from.session(), to.session(), &mut std::iter::once(sha256));
+        if let Err(error) = with_files(link).await.map_err(|_| ServiceError::Fault)? {
+            self.note_unstored(name, to);
+            return Err(self.unless_deleted(name, from, error));
+        }
+        Ok((to, pin))
     }
 
     /// Returns the place of images of the session that the name belongs to, or will belong to.
@@ -175,7 +202,7 @@ impl Upload {
         self.write().await?;
         let Draft { file, hashing, bytes } = self.draft.ok_or(ServiceError::Fault)?;
         let sha256 = hashing.digest();
-        Ok(Uploaded { sha256, bytes, images_in: self.images_in, file, _turn: self.turn })
+        Ok(Uploaded { sha256, bytes, file, _turn: self.turn, home: self.home })
     }
 
     /// Writes the gathered bytes.
