@@ -30,6 +30,9 @@ pub const EXAMINED_MAX: usize = 100_000;
 /// The pages of the file that a connection keeps in memory, in KiB.
 const CACHE_KIB: i64 = 8 << 10;
 
+/// The number of pages that are merged at once to erase words.
+const ERASED_PAGES: i64 = 500;
+
 /// The number of connections that are kept for queries.
 const READERS_MAX: usize = 2;
 
@@ -172,9 +175,48 @@ impl Index {
     ) -> Result<(), E> {
         let mut writer = self.writer.lock();
         let transaction = writer.transaction().map_err(SearchError::from)?;
-        change(&mut Batch { connection: &transaction })?;
+        let mut batch = Batch { connection: &transaction, has_removed: false };
+        change(&mut batch)?;
+        if batch.has_removed {
+            let note = "UPDATE origin SET has_removed = TRUE WHERE NOT has_removed";
+            transaction.execute(note, []).map_err(SearchError::from)?;
+        }
         transaction.commit().map_err(SearchError::from)?;
         Ok(())
+    }
+
+    /// Returns true if the file has words of entries that were removed.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] if the file cannot be read.
+    pub fn has_removed(&self) -> Result<bool, SearchError> {
+        let writer = self.writer.lock();
+        Ok(writer.query_row("SELECT has_removed FROM origin", [], |row| row.get(0))?)
+    }
+
+    /// Erases words of removed entries, a piece at a time. Returns true if there is more to do; the first piece of
+    /// each pass is `begins`.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] if the file cannot be written.
+    pub fn erase(&self, begins: bool) -> Result<bool, SearchError> {
+        let writer = self.writer.lock();
+        let before = writer.total_changes();
+        // A negative number of pages begins to merge all parts into one, which leaves out what was removed.
+        let pages = if begins { -ERASED_PAGES } else { ERASED_PAGES };
+        let mut merge =
+            writer.prepare_cached("INSERT INTO words(words, rank) VALUES ('merge', ?)")?;
+        merge.execute([pages])?;
+        // SQLite's documentation: with fewer than two changes there was nothing to merge.
+        if writer.total_changes() - before >= 2 {
+            return Ok(true);
+        }
+        writer.execute("UPDATE origin SET has_removed = FALSE", [])?;
+        // A query that still reads the log keeps it; the next pass cuts it.
+        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(false)
     }
 
     /// Returns the matches of a query that are accepted, best first; of equal ones, the last indexed first.
@@ -204,6 +246,7 @@ impl Index {
 #[derive(Debug)]
 pub struct Batch<'a> {
     connection: &'a Connection,
+    has_removed: bool,
 }
 
 impl Batch<'_> {
@@ -296,6 +339,7 @@ impl Batch<'_> {
         let place = params![key.0, log, signed(seq.0)];
         let known: Option<i64> = known.query_row(place, |row| row.get(0)).optional()?;
         if let Some(id) = known {
+            self.has_removed = true;
             for sql in ["DELETE FROM words WHERE rowid = ?", "DELETE FROM entries WHERE id = ?"] {
                 self.connection.prepare_cached(sql)?.execute([id])?;
             }
@@ -324,6 +368,7 @@ impl Batch<'_> {
         if self.connection.prepare_cached(&words)?.execute(values)? > 0 {
             let entries = format!("DELETE FROM entries WHERE {places}");
             self.connection.prepare_cached(&entries)?.execute(values)?;
+            self.has_removed = true;
         }
         Ok(())
     }
@@ -392,7 +437,7 @@ fn made(path: &Path, epoch: Epoch) -> Result<Connection, SearchError> {
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL;
          BEGIN;
-         CREATE TABLE origin(epoch BLOB NOT NULL);
+         CREATE TABLE origin(epoch BLOB NOT NULL, has_removed INTEGER NOT NULL);
          CREATE TABLE sessions(
              id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, session BLOB NOT NULL,
              revision INTEGER NOT NULL);
@@ -406,7 +451,7 @@ fn made(path: &Path, epoch: Epoch) -> Result<Connection, SearchError> {
          PRAGMA user_version = {VERSION};
          COMMIT;"
     ))?;
-    connection.execute("INSERT INTO origin(epoch) VALUES (?)", [epoch.0.to_be_bytes()])?;
+    connection.execute("INSERT INTO origin VALUES (?, FALSE)", [epoch.0.to_be_bytes()])?;
     Ok(connection)
 }
 
@@ -415,6 +460,7 @@ fn opened(path: &Path, flags: OpenFlags) -> Result<Connection, SearchError> {
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     // The file is made anew after a loss; what it says must still be whole.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
 }

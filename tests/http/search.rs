@@ -158,6 +158,38 @@ async fn every_change_is_followed_and_a_deleted_session_is_gone() {
     assert_eq!(places(&search(&server, "zeta", "").await), ["s2/requests/1"]);
 }
 
+#[tokio::test]
+async fn words_of_a_deleted_session_leave_the_file() {
+    let server = Server::start();
+    let (kept, gone) = (server.board("kept"), server.board("gone"));
+    for n in 0..50 {
+        kept.post("requests", &json!({"t": format!("w{n} remains")}).to_string()).await.is(201);
+        gone.post("requests", &json!({"t": format!("w{n} xylophone{n}")}).to_string())
+            .await
+            .is(201);
+    }
+    let last = gone.get("").await;
+    assert_eq!(found(&server, "xylophone*", "gone", &last).await.len(), 20);
+    assert!(has_word(&server));
+    gone.delete("").await.succeeded();
+    for _ in 0..200 {
+        if !has_word(&server) {
+            let kept = search(&server, "remains", "&limit=100").await;
+            assert_eq!(places(&kept).len(), 50);
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the index still has the words");
+}
+
+/// Returns true if a file of the index has the word.
+fn has_word(server: &Server) -> bool {
+    let files = ["search.db", "search.db-wal"].map(|name| server.data().join("cache").join(name));
+    let bytes = files.iter().filter_map(|file| fs::read(file).ok());
+    bytes.into_iter().any(|bytes| bytes.windows(9).any(|part| part == b"xylophone"))
+}
+
 /// The hits of a server for some words, as text.
 async fn hits(server: &Server, last: &Answer) -> Vec<Value> {
     let mut all = Vec::new();

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::progress::Progress;
 use crate::board::{
@@ -29,6 +29,12 @@ const GATHERS: Duration = Duration::from_millis(100);
 
 /// The number of steps in one transaction.
 const STEPS_MAX: usize = 2000;
+
+/// The rest before words of removed entries are erased, so that those of one burst go together.
+const ERASES_AFTER: Duration = Duration::from_secs(2);
+
+/// The rest after that, as a multiple of its time: it rewrites the whole index.
+const ERASES_REST_TIMES: u32 = 10;
 
 /// The pause after a failure, such as a full disk.
 const FAILED_REST: Duration = Duration::from_secs(10);
@@ -133,6 +139,7 @@ impl Indexer {
         let all = self.progress.sessions();
         self.progress.give_back(all);
         self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
+        let mut erase_after = Instant::now();
         loop {
             if self.progress.is_distrusted() {
                 return Err(SearchError::Damaged.into());
@@ -140,8 +147,19 @@ impl Indexer {
             let mut changed: Vec<_> = self.progress.take().into_iter().collect();
             if changed.is_empty() {
                 self.progress.set_ready();
-                if !(signal.rest(Duration::MAX) && signal.pause(GATHERS)) {
+                let rest = if index.has_removed()? {
+                    erase_after.saturating_duration_since(Instant::now()).max(ERASES_AFTER)
+                } else {
+                    Duration::MAX
+                };
+                if !(signal.rest(rest) && signal.pause(GATHERS)) {
                     return Ok(());
+                }
+                changed.extend(self.progress.take());
+                if changed.is_empty() && Instant::now() >= erase_after && index.has_removed()? {
+                    let begun = Instant::now();
+                    self.erase(&index, signal)?;
+                    erase_after = Instant::now() + begun.elapsed() * ERASES_REST_TIMES;
                 }
             }
             let mut steps = Vec::new();
@@ -156,6 +174,15 @@ impl Indexer {
             }
             self.flush(&index, &mut steps)?;
         }
+    }
+
+    /// Erases words of removed entries, until there are commits to follow.
+    fn erase(&self, index: &Index, signal: &Signal) -> Result<(), SearchError> {
+        let mut begins = true;
+        while index.erase(begins)? && !signal.is_stopped() && !self.progress.has_changed() {
+            begins = false;
+        }
+        Ok(())
     }
 
     fn open(&self) -> Result<Arc<Index>, SearchError> {

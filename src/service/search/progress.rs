@@ -52,6 +52,10 @@ impl Progress {
         mem::take(&mut *self.changed.lock())
     }
 
+    pub(super) fn has_changed(&self) -> bool {
+        !self.changed.lock().is_empty()
+    }
+
     /// Gives back sessions that could not be followed.
     pub(super) fn give_back(&self, sessions: impl IntoIterator<Item = SessionName>) {
         self.changed.lock().extend(sessions);

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Search among many items, beside writes, and the price of the index for durable writes.
+
+    benches/search.py [--server PATH] [--items N] [--queries N] [--seconds S]
+
+Fills a server with N items (1,000,000) of 800 bytes in 100 sessions: words drawn by Zipf's law from 50,000. Then asks for
+two words, drawn alike, as often as `--queries` says (300), first alone and then beside 5,000 writes a second, and tells
+the median and the 95th percentile of the answers' times; the index's and the texts' bytes; resident memory.
+
+The price: appends of one client with 64 connections for S seconds (8) to a server with `--search on` and to one with
+`--search off`, in turn, five times each; the ratio of the medians. Reports and judges nothing.
+"""
+
+import argparse
+import bisect
+import http.client
+import itertools
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+from board_server import Server
+
+WORDS, SESSIONS, AT_ONCE, BYTES = 50_000, 100, 1000, 800
+WRITES_PER_S = 5000
+RANDOM = random.Random(1)
+VOCABULARY = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=RANDOM.randint(3, 10))) for _ in range(WORDS)]
+WEIGHTS = list(itertools.accumulate(1 / (n + 10) for n in range(WORDS)))
+
+
+def word():
+    return VOCABULARY[bisect.bisect(WEIGHTS, RANDOM.random() * WEIGHTS[-1])]
+
+
+def text():
+    return " ".join(RANDOM.choices(VOCABULARY, cum_weights=WEIGHTS, k=130))[:BYTES]
+
+
+def ask(connection, method, path, body=None):
+    headers = {"Content-Type": "application/json"} if body else {}
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    read = answer.read()
+    if answer.status >= 300:
+        raise RuntimeError(f"{method} {path}: {answer.status} {read[:300]}")
+    return json.loads(read)
+
+
+def fill(server, items):
+    connection = http.client.HTTPConnection(*server.address, timeout=120)
+    revision, size = {}, 0
+    for batch in range(items // AT_ONCE):
+        session = f"s{batch % SESSIONS}"
+        texts = [text() for _ in range(AT_ONCE)]
+        size += sum(map(len, texts))
+        body = json.dumps([{"t": one} for one in texts])
+        revision[session] = ask(connection, "POST", f"/v1/sessions/{session}/trajectories", body)["revision"]
+    begun = time.monotonic()
+    for session, last in revision.items():
+        while True:
+            try:
+                ask(connection, "GET", f"/v1/search?q=zz&session={session}&min_revision={last}&wait=60s")
+                break
+            except RuntimeError as error:
+                if "503" not in str(error):
+                    raise
+                time.sleep(1)
+    print(f"indexed {time.monotonic() - begun:.1f} s after the last write")
+    return size
+
+
+def queries(server, number):
+    connection = http.client.HTTPConnection(*server.address, timeout=120)
+    times = []
+    for _ in range(number):
+        path = f"/v1/search?q={urllib.parse.quote(word() + ' ' + word())}"
+        begun = time.perf_counter()
+        ask(connection, "GET", path)
+        times.append((time.perf_counter() - begun) * 1000)
+    return f"median {statistics.median(times):.1f} ms, p95 {statistics.quantiles(times, n=20)[-1]:.1f} ms"
+
+
+def wrk(server, seconds, rate=None):
+    script = tempfile.NamedTemporaryFile("w", suffix=".lua", delete=False)
+    with script:
+        pause = f"function delay() return {int(64 / rate * 1000)} end\n" if rate else ""
+        script.write(
+            pause + "local n = 0\nrequest = function()\n  n = n + 1\n"
+            '  return wrk.format("POST", "/v1/sessions/s" .. (n % 100) .. "/trajectories",\n'
+            f'    {{["Content-Type"] = "application/json"}}, [[{json.dumps({"t": text()})}]])\nend\n'
+        )
+    host, port = server.address
+    command = ["wrk", "-t1", "-c64", f"-d{seconds}s", "-s", script.name, f"http://{host}:{port}"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def rate_of(process):
+    out, _ = process.communicate()
+    if "Non-2xx" in out:
+        raise RuntimeError(out)
+    return float(next(line.split(":")[1] for line in out.splitlines() if line.startswith("Requests/sec")))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--seconds", type=int, default=8)
+    wanted = parser.parse_args()
+    limits = ["--memory-budget", "4GiB"]
+    with Server(wanted.server, arguments=limits) as server:
+        size = fill(server, wanted.items)
+        index = pathlib.Path(server.data) / "cache" / "search.db"
+        held = sum(file.stat().st_size for file in index.parent.glob("search.db*"))
+        print(f"index {held / size:.2f} of {size / 1e6:.0f} MB of text (with its log)")
+        print("two words, alone:", queries(server, wanted.queries))
+        load = wrk(server, 20, WRITES_PER_S)
+        time.sleep(1)
+        print("two words, beside the writes:", queries(server, wanted.queries))
+        print(f"the writes were {rate_of(load):.0f} a second")
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        print(next(line for line in status.splitlines() if line.startswith("VmHWM")))
+    rates = {"on": [], "off": []}
+    for mode in ["on", "off", "off", "on", "on", "off", "off", "on", "on", "off"]:
+        with Server(wanted.server, arguments=["--search", mode]) as server:
+            rate_of(wrk(server, 1))
+            rates[mode].append(rate_of(wrk(server, wanted.seconds)))
+    on, off = (statistics.median(rates[mode]) for mode in ("on", "off"))
+    print(f"durable appends: {on:.0f} a second with search, {off:.0f} without, ratio {on / off:.2f}")
+
+
+if __name__ == "__main__":
+    main()
