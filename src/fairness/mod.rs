@@ -12,5 +12,5 @@ mod queue;
 pub use blocking::{compute, with_files};
 pub use client::Client;
 pub use limiter::{Busy, Limiter, Place, Share};
-pub use processor_time::{Meter, end_turn, in_slices};
+pub use processor_time::{Meter, end_turn, in_slices, processors};
 pub use queue::{Left, Queue, Refused};

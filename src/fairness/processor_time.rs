@@ -24,8 +24,9 @@ const UNASKED_PART: u32 = 10;
 static SLICES: LazyLock<Limiter> =
     LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
 
-/// The number of processors.
-pub(super) fn processors() -> u64 {
+/// Returns the number of processors.
+#[must_use]
+pub fn processors() -> u64 {
     available_parallelism().map_or(1, |count| count.get() as u64)
 }
 

@@ -29,17 +29,22 @@ pub(super) const fn stands_alone(c: char) -> bool {
 /// Returns the text with gaps around each character that is a word of its own, and without control characters.
 pub(super) fn segmented(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for c in text.chars() {
-        if stands_alone(c) {
-            if !out.ends_with(GAP) {
-                out.push(GAP);
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_control() || stands_alone(c)) {
+        out.push_str(&rest[..at]);
+        let mut after = rest[at..].chars();
+        match after.next() {
+            Some(c) if stands_alone(c) => {
+                if !out.ends_with(GAP) {
+                    out.push(GAP);
+                }
+                out.extend([c, GAP]);
             }
-            out.push(c);
-            out.push(GAP);
-        } else {
-            out.push(if c.is_control() { ' ' } else { c });
+            Some(_) | None => out.push(' '),
         }
+        rest = after.as_str();
     }
+    out.push_str(rest);
     out
 }
 

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::progress::Progress;
+use super::steps::{Failed, Step, Steps};
 use crate::board::{
-    AgentChange, AgentName, Board, Change, Commit, Due, Entry, LogChange, LogName, RequestChange,
-    Revision, Seq, SessionChange, SessionName, Work,
+    AgentChange, Board, Change, Commit, Due, LogChange, LogName, RequestChange, Revision, Seq,
+    SessionChange, SessionName,
 };
 use crate::error_chain::Chain;
-use crate::search::{Batch, Document, Index, Position, SearchError, text_of};
+use crate::search::{Index, Position, SearchError};
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::sessions::Sessions;
@@ -26,9 +27,6 @@ use crate::store::Store;
 
 /// The pause in which commits gather, so that many are indexed at once.
 const GATHERS: Duration = Duration::from_millis(100);
-
-/// The number of steps in one transaction.
-const STEPS_MAX: usize = 2000;
 
 /// The rest before words of removed entries are erased, so that those of one burst go together.
 const ERASES_AFTER: Duration = Duration::from_secs(2);
@@ -49,52 +47,6 @@ pub(crate) struct Indexer {
     store: Arc<dyn Store>,
     directory: Arc<Directory>,
     loader: Loader,
-}
-
-/// A change of the index.
-enum Step {
-    /// A session is gone.
-    Forget(SessionName),
-    /// A session is indexed anew.
-    Clear(SessionName),
-    ClearLog(SessionName, LogName),
-    Remove(SessionName, LogName, Seq, Seq),
-    Put(SessionName, LogName, Arc<Entry>),
-    Reached(SessionName, Position),
-}
-
-/// The reason why a round broke off.
-#[derive(Debug, thiserror::Error)]
-enum Failed {
-    #[error(transparent)]
-    Index(#[from] SearchError),
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-}
-
-/// Returns the text by which an entry is found: that of its item, and of a request's result or reason.
-pub(super) fn searchable(entry: &Entry) -> String {
-    let mut text = String::new();
-    text_of(entry.item.text(), &mut text);
-    let outcome = match entry.work.as_deref() {
-        Some(Work::Done(done)) => done.result.as_ref(),
-        Some(Work::Failed(failed)) => failed.reason.as_ref(),
-        Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => None,
-    };
-    if let Some(outcome) = outcome {
-        text_of(outcome.text(), &mut text);
-    }
-    text
-}
-
-/// Returns the agent whose entry it is: of a memory its owner, else the author.
-pub(crate) fn author<'a>(log: &'a LogName, entry: &'a Entry) -> Option<&'a AgentName> {
-    match log {
-        LogName::Memory(owner) => Some(owner),
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            entry.agent.as_ref()
-        }
-    }
 }
 
 impl Indexer {
@@ -119,7 +71,7 @@ impl Indexer {
         }
         while !signal.is_stopped() {
             match self.follow_all(signal) {
-                Ok(()) => return,
+                Ok(()) | Err(Failed::Stopping) => return,
                 Err(Failed::Index(SearchError::Damaged)) => {
                     tracing::warn!("the search index is damaged; it is made anew");
                 }
@@ -139,6 +91,7 @@ impl Indexer {
         let all = self.progress.sessions();
         self.progress.give_back(all);
         self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
+        let mut steps = Steps::new(&index, &self.progress, signal);
         let mut erase_after = Instant::now();
         loop {
             if self.progress.is_distrusted() {
@@ -162,17 +115,16 @@ impl Indexer {
                     erase_after = Instant::now() + begun.elapsed() * ERASES_REST_TIMES;
                 }
             }
-            let mut steps = Vec::new();
             while let Some(session) = changed.pop() {
                 if signal.is_stopped() {
                     return Ok(());
                 }
-                if let Err(error) = self.follow(&index, &session, &mut steps) {
+                if let Err(error) = self.follow(&session, &mut steps) {
                     self.progress.give_back(changed.into_iter().chain([session]));
                     return Err(error);
                 }
             }
-            self.flush(&index, &mut steps)?;
+            steps.carry_out()?;
         }
     }
 
@@ -206,12 +158,7 @@ impl Indexer {
     }
 
     /// Adds the steps from where the index is in a session to where the session is published.
-    fn follow(
-        &self,
-        index: &Index,
-        name: &SessionName,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), Failed> {
+    fn follow(&self, name: &SessionName, steps: &mut Steps<'_>) -> Result<(), Failed> {
         let known = self.progress.position(name);
         let session = self.directory.get(name).filter(|session| session.exists());
         let board = match session.map(|session| self.loader.published_here(&session)) {
@@ -221,7 +168,7 @@ impl Indexer {
             }
             Some(Ok(_) | Err(_)) | None => {
                 if known.is_some() {
-                    self.add(index, steps, Step::Forget(name.clone()))?;
+                    steps.add(Step::Forget(name.clone()))?;
                 }
                 return Ok(());
             }
@@ -236,23 +183,22 @@ impl Indexer {
                 && known.revision < head.revision
         });
         let followed = match known {
-            Some(known) => self.commits(index, name, &board, known.revision, steps)?,
+            Some(known) => self.commits(name, &board, known.revision, steps)?,
             None => false,
         };
         if !followed {
-            self.whole(index, name, &board, steps)?;
+            self.whole(name, &board, steps)?;
         }
-        self.add(index, steps, Step::Reached(name.clone(), head))
+        steps.add(Step::Reached(name.clone(), head))
     }
 
     /// Adds the steps of the commits after a revision. Returns false if they do not tell all.
     fn commits(
         &self,
-        index: &Index,
         name: &SessionName,
         board: &Board,
         mut after: Revision,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps<'_>,
     ) -> Result<bool, Failed> {
         while after < board.revision() {
             let page = match framed(&*self.store, board.id(), after, REPLAY_PAGE) {
@@ -266,7 +212,7 @@ impl Indexer {
                 if commit.revision > board.revision() {
                     return Ok(true);
                 }
-                if !self.commit(index, name, board, &commit, steps)? {
+                if !self.commit(name, board, &commit, steps)? {
                     return Ok(false);
                 }
                 after = commit.revision;
@@ -277,11 +223,10 @@ impl Indexer {
 
     fn commit(
         &self,
-        index: &Index,
         name: &SessionName,
         board: &Board,
         commit: &Commit,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps<'_>,
     ) -> Result<bool, Failed> {
         for change in &commit.changes {
             match change {
@@ -290,25 +235,25 @@ impl Indexer {
                 }
                 Change::Log(log, LogChange::Appended { first, items }) => {
                     for seq in (first.0..).take(items.len()) {
-                        self.touch(index, name, board, log, Seq(seq), steps)?;
+                        self.touch(name, board, log, Seq(seq), steps)?;
                     }
                 }
                 Change::Log(log, LogChange::Updated { seq, .. }) => {
-                    self.touch(index, name, board, log, *seq, steps)?;
+                    self.touch(name, board, log, *seq, steps)?;
                 }
                 Change::Log(log, LogChange::Removed { ranges }) => {
                     for range in ranges {
                         let (first, last) = (range.first, range.last);
                         let step = Step::Remove(name.clone(), log.clone(), first, last);
-                        self.add(index, steps, step)?;
+                        steps.add(step)?;
                     }
                 }
                 Change::Log(log, LogChange::Cleared) => {
-                    self.add(index, steps, Step::ClearLog(name.clone(), log.clone()))?;
+                    steps.add(Step::ClearLog(name.clone(), log.clone()))?;
                 }
                 Change::Agent(agent, AgentChange::Removed) => {
                     let log = LogName::Memory(agent.clone());
-                    self.add(index, steps, Step::ClearLog(name.clone(), log))?;
+                    steps.add(Step::ClearLog(name.clone(), log))?;
                 }
                 Change::Request(
                     seq,
@@ -317,7 +262,7 @@ impl Indexer {
                     | RequestChange::Retried,
                 )
                 | Change::Expired(Due::Claim(seq)) => {
-                    self.touch(index, name, board, &LogName::Requests, *seq, steps)?;
+                    self.touch(name, board, &LogName::Requests, *seq, steps)?;
                 }
                 Change::Session(
                     SessionChange::Created { .. }
@@ -342,81 +287,34 @@ impl Indexer {
     /// Adds the step that brings an entry to what the board has in its place.
     fn touch(
         &self,
-        index: &Index,
         name: &SessionName,
         board: &Board,
         log: &LogName,
         seq: Seq,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps<'_>,
     ) -> Result<(), Failed> {
         let step = match board.log(log).and_then(|log| log.get(seq)) {
             Some(entry) => Step::Put(name.clone(), log.clone(), Arc::clone(entry)),
             None => Step::Remove(name.clone(), log.clone(), seq, seq),
         };
-        self.add(index, steps, step)
+        steps.add(step)
     }
 
     /// Adds the steps that index a session anew.
     fn whole(
         &self,
-        index: &Index,
         name: &SessionName,
         board: &Board,
-        steps: &mut Vec<Step>,
+        steps: &mut Steps<'_>,
     ) -> Result<(), Failed> {
-        self.add(index, steps, Step::Clear(name.clone()))?;
+        steps.add(Step::Clear(name.clone()))?;
         let memories = board.memories().keys().map(|agent| LogName::Memory(agent.clone()));
         for log in LogName::BOARD.into_iter().chain(memories) {
             for entry in board.log(&log).into_iter().flat_map(|log| log.iter()) {
                 let step = Step::Put(name.clone(), log.clone(), Arc::clone(entry));
-                self.add(index, steps, step)?;
+                steps.add(step)?;
             }
         }
         Ok(())
-    }
-
-    fn add(&self, index: &Index, steps: &mut Vec<Step>, step: Step) -> Result<(), Failed> {
-        steps.push(step);
-        if steps.len() >= STEPS_MAX { self.flush(index, steps) } else { Ok(()) }
-    }
-
-    /// Carries out the steps in one transaction.
-    fn flush(&self, index: &Index, steps: &mut Vec<Step>) -> Result<(), Failed> {
-        if steps.is_empty() {
-            return Ok(());
-        }
-        index.write(|batch| steps.iter().try_for_each(|step| carry_out(batch, step)))?;
-        let reached = steps.drain(..).filter_map(|step| match step {
-            Step::Reached(name, position) => Some((name, Some(position))),
-            Step::Forget(name) | Step::Clear(name) => Some((name, None)),
-            Step::ClearLog(..) | Step::Remove(..) | Step::Put(..) => None,
-        });
-        self.progress.reached(reached.collect());
-        Ok(())
-    }
-}
-
-fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {
-    match step {
-        // Until all of a session is indexed anew, it counts as not followed.
-        Step::Forget(name) | Step::Clear(name) => batch.forget(name),
-        Step::ClearLog(name, log) => {
-            let session = batch.session(name)?;
-            batch.clear_log(session, log)
-        }
-        Step::Remove(name, log, first, last) => {
-            let session = batch.session(name)?;
-            batch.remove(session, log, *first, *last)
-        }
-        Step::Put(name, log, entry) => {
-            let session = batch.session(name)?;
-            let (text, seq, at) = (searchable(entry), entry.seq, entry.at);
-            let agent = author(log, entry);
-            batch.put(session, Document { log, seq, at, agent, text: &text })
-        }
-        Step::Reached(name, position) => {
-            let session = batch.session(name)?;
-            batch.reached(session, *position)
-        }
     }
 }

@@ -3,7 +3,9 @@
 //! A match is shown only if the entry is still on its board and matches the query there.
 
 pub(super) mod indexer;
+mod pace;
 mod progress;
+mod steps;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,8 +20,9 @@ use crate::board::{AgentName, Entry, LogName, Revision, SessionName, Timestamp};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{Accept, Query, Ranked, SearchError, snippets};
-use indexer::{Indexer, author, searchable};
+use indexer::Indexer;
 pub(super) use progress::Progress;
+use steps::{author, searchable};
 
 /// The number of queries that run at once.
 pub const SEARCHES_AT_ONCE_MAX: u64 = 2;

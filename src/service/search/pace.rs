@@ -1,0 +1,100 @@
+//! Pace of the indexer: it leaves the processors to requests while these keep them busy.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::fairness::processors;
+
+/// The processors are busy when the other threads use this fraction of their time (one in three).
+const BUSY_PART: u32 = 3;
+
+/// The fraction of the processors' time that the indexer uses then (one in sixteen).
+const SHARE_PART: u32 = 16;
+
+/// The longest rest.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// Tells the rest after each piece of work.
+pub(super) struct Pace {
+    processors: u32,
+    last: Used,
+}
+
+/// Processor time used until now.
+#[derive(Clone, Copy)]
+struct Used {
+    at: Instant,
+    /// By this thread.
+    own: Duration,
+    /// By all threads.
+    all: Duration,
+}
+
+impl Used {
+    fn now() -> Self {
+        let (own, all) = (ClockId::ThreadCPUTime, ClockId::ProcessCPUTime);
+        Self {
+            at: Instant::now(),
+            own: length(clock_gettime(own)),
+            all: length(clock_gettime(all)),
+        }
+    }
+}
+
+fn length(time: Timespec) -> Duration {
+    Duration::try_from(time).unwrap_or_default()
+}
+
+impl Pace {
+    /// Begins on the thread that does the work.
+    pub(super) fn begin() -> Self {
+        let processors = u32::try_from(processors()).unwrap_or(u32::MAX);
+        Self { processors, last: Used::now() }
+    }
+
+    /// Returns the rest after a piece of work.
+    pub(super) fn rest(&mut self) -> Duration {
+        let now = Used::now();
+        let last = std::mem::replace(&mut self.last, now);
+        let own = now.own.saturating_sub(last.own);
+        let others = now.all.saturating_sub(last.all).saturating_sub(own);
+        rest(self.processors, now.at.saturating_duration_since(last.at), own, others)
+    }
+}
+
+fn rest(processors: u32, passed: Duration, own: Duration, others: Duration) -> Duration {
+    if others * BUSY_PART < passed * processors {
+        return Duration::ZERO;
+    }
+    (own * SHARE_PART / processors).saturating_sub(own).min(REST_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn there_is_no_rest_beside_idle_processors() {
+        assert_eq!(rest(2, 100 * MS, 50 * MS, 60 * MS), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_share_beside_busy_processors_is_a_sixteenth() {
+        assert_eq!(rest(1, 100 * MS, 20 * MS, 70 * MS), 300 * MS);
+        assert_eq!(rest(2, 100 * MS, 50 * MS, 70 * MS), 350 * MS);
+        assert_eq!(rest(16, 100 * MS, 50 * MS, 1500 * MS), Duration::ZERO);
+        assert_eq!(rest(1, 1000 * MS, 500 * MS, 500 * MS), REST_MAX);
+    }
+
+    #[test]
+    fn the_pace_counts_the_work_of_this_thread_as_its_own() {
+        let mut pace = Pace { processors: 2, last: Used::now() };
+        let begun = pace.last;
+        while Used::now().own < begun.own + 5 * MS {}
+        pace.rest();
+        assert!(pace.last.own >= begun.own + 5 * MS);
+    }
+}

@@ -1,0 +1,133 @@
+//! Steps by which the index follows the boards, carried out many in one transaction.
+
+use std::sync::Arc;
+
+use super::pace::Pace;
+use super::progress::Progress;
+use crate::board::{AgentName, Entry, LogName, Seq, SessionName, Work};
+use crate::search::{Batch, Document, Index, Position, SearchError, text_of};
+use crate::service::error::ServiceError;
+use crate::service::threads::signal::Signal;
+
+/// The number of steps in one transaction.
+const STEPS_MAX: usize = 2000;
+
+/// The bytes of items in one transaction. Only the last item may pass it.
+const BYTES_MAX: usize = 4 << 20;
+
+/// A change of the index.
+pub(super) enum Step {
+    /// A session is gone.
+    Forget(SessionName),
+    /// A session is indexed anew.
+    Clear(SessionName),
+    ClearLog(SessionName, LogName),
+    Remove(SessionName, LogName, Seq, Seq),
+    Put(SessionName, LogName, Arc<Entry>),
+    Reached(SessionName, Position),
+}
+
+/// The reason why a round broke off.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failed {
+    #[error(transparent)]
+    Index(#[from] SearchError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error("the server stops")]
+    Stopping,
+}
+
+/// Gathers steps, and carries them out at its pace.
+pub(super) struct Steps<'a> {
+    index: &'a Index,
+    progress: &'a Progress,
+    signal: &'a Signal,
+    pace: Pace,
+    gathered: Vec<Step>,
+    bytes: usize,
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(index: &'a Index, progress: &'a Progress, signal: &'a Signal) -> Self {
+        Self { index, progress, signal, pace: Pace::begin(), gathered: Vec::new(), bytes: 0 }
+    }
+
+    pub(super) fn add(&mut self, step: Step) -> Result<(), Failed> {
+        if let Step::Put(_, _, entry) = &step {
+            self.bytes += entry.item.text().len();
+        }
+        self.gathered.push(step);
+        if self.gathered.len() >= STEPS_MAX || self.bytes >= BYTES_MAX {
+            self.carry_out()?;
+        }
+        Ok(())
+    }
+
+    /// Carries out all steps in one transaction, and rests.
+    pub(super) fn carry_out(&mut self) -> Result<(), Failed> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let steps = std::mem::take(&mut self.gathered);
+        self.index.write(|batch| steps.iter().try_for_each(|step| carry_out(batch, step)))?;
+        let reached = steps.into_iter().filter_map(|step| match step {
+            Step::Reached(name, position) => Some((name, Some(position))),
+            Step::Forget(name) | Step::Clear(name) => Some((name, None)),
+            Step::ClearLog(..) | Step::Remove(..) | Step::Put(..) => None,
+        });
+        self.progress.reached(reached.collect());
+        if self.signal.pause(self.pace.rest()) { Ok(()) } else { Err(Failed::Stopping) }
+    }
+}
+
+/// Returns the text by which an entry is found: that of its item, and of a request's result or reason.
+pub(crate) fn searchable(entry: &Entry) -> String {
+    let mut text = String::new();
+    text_of(entry.item.text(), &mut text);
+    let outcome = match entry.work.as_deref() {
+        Some(Work::Done(done)) => done.result.as_ref(),
+        Some(Work::Failed(failed)) => failed.reason.as_ref(),
+        Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => None,
+    };
+    if let Some(outcome) = outcome {
+        text_of(outcome.text(), &mut text);
+    }
+    text
+}
+
+/// Returns the agent whose entry it is: of a memory its owner, else the author.
+pub(crate) fn author<'a>(log: &'a LogName, entry: &'a Entry) -> Option<&'a AgentName> {
+    match log {
+        LogName::Memory(owner) => Some(owner),
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            entry.agent.as_ref()
+        }
+    }
+}
+
+fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {
+    match step {
+        // Until all of a session is indexed anew, it counts as not followed.
+        Step::Forget(name) | Step::Clear(name) => batch.forget(name),
+        Step::ClearLog(name, log) => {
+            let session = batch.session(name)?;
+            batch.clear_log(session, log)
+        }
+        Step::Remove(name, log, first, last) => {
+            let session = batch.session(name)?;
+            batch.remove(session, log, *first, *last)
+        }
+        Step::Put(name, log, entry) => {
+            let session = batch.session(name)?;
+            let (text, seq, at) = (searchable(entry), entry.seq, entry.at);
+            let agent = author(log, entry);
+            batch.put(session, Document { log, seq, at, agent, text: &text })
+        }
+        Step::Reached(name, position) => {
+            let session = batch.session(name)?;
+            batch.reached(session, *position)
+        }
+    }
+}
