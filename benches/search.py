@@ -90,8 +90,8 @@ def queries(server, number):
 def wrk(server, seconds, rate=None):
     script = tempfile.NamedTemporaryFile("w", suffix=".lua", delete=False)
     with script:
-        # The answer takes a millisecond or two beside the delay.
-        pause = f"function delay() return {int(64 / rate * 1000) - 1} end\n" if rate else ""
+        # The answer takes two milliseconds or so beside the delay.
+        pause = f"function delay() return {int(64 / rate * 1000) - 2} end\n" if rate else ""
         script.write(
             pause + "local n = 0\nrequest = function()\n  n = n + 1\n"
             '  return wrk.format("POST", "/v1/sessions/s" .. (n % 100) .. "/trajectories",\n'

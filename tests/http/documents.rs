@@ -57,8 +57,8 @@ fn pasted(commands: &[String], place: &Path) -> Vec<(String, String)> {
 #[tokio::test]
 async fn the_curl_sessions_of_the_tutorial_can_be_pasted() {
     let (blocks, commands) = sessions("docs/tutorial.md");
-    assert_eq!(blocks, 5);
-    assert_eq!(commands.len(), 84);
+    assert_eq!(blocks, 6);
+    assert_eq!(commands.len(), 94);
     check_pasted(&commands);
 }
 
