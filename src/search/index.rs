@@ -1,6 +1,6 @@
 //! The index: a SQLite database with the words of each entry (FTS5, without the texts) and the place of each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -496,15 +496,13 @@ fn matches(
             continue;
         }
         let (session, log): (i64, i64) = (row.get(0)?, row.get(1)?);
-        if let std::collections::hash_map::Entry::Vacant(place) = sessions.entry(session) {
-            let name = session_name(reader, session)?;
-            place.insert(name.filter(|name| (accept.session)(name)));
-        }
-        if let std::collections::hash_map::Entry::Vacant(place) = logs.entry(log) {
-            let name = log_name(reader, log)?;
-            place.insert(name.filter(|name| (accept.log)(name)));
-        }
-        if sessions[&session].is_some() && logs[&log].is_some() {
+        let in_session = admitted(&mut sessions, session, || {
+            Ok(session_name(reader, session)?.filter(|name| (accept.session)(name)))
+        })?;
+        let in_log = admitted(&mut logs, log, || {
+            Ok(log_name(reader, log)?.filter(|name| (accept.log)(name)))
+        })?;
+        if in_session && in_log {
             let (seq, score): (i64, f64) = (row.get(2)?, row.get(5)?);
             found.push((session, log, Seq(seq.cast_unsigned()), -score));
         }
@@ -512,10 +510,22 @@ fn matches(
     // The sort is stable: of equal scores, the last indexed comes first.
     found.sort_by(|a, b| b.3.total_cmp(&a.3));
     let ranked = found.into_iter().filter_map(|(session, log, seq, score)| {
-        let (session, log) = (sessions[&session].clone()?, logs[&log].clone()?);
+        let (session, log) = (sessions.get(&session)?.clone()?, logs.get(&log)?.clone()?);
         Some(Ranked { session, log, seq, score })
     });
     Ok(ranked.collect())
+}
+
+/// Returns true if the caller admits a name, which is looked up once.
+fn admitted<T>(
+    known: &mut HashMap<i64, Option<T>>,
+    id: i64,
+    look_up: impl FnOnce() -> Result<Option<T>, SearchError>,
+) -> Result<bool, SearchError> {
+    Ok(match known.entry(id) {
+        hash_map::Entry::Occupied(place) => place.get().is_some(),
+        hash_map::Entry::Vacant(place) => place.insert(look_up()?).is_some(),
+    })
 }
 
 fn session_name(reader: &Connection, id: i64) -> Result<Option<SessionName>, SearchError> {

@@ -1,7 +1,5 @@
 //! Texts as they are indexed: the strings and numbers of JSON, and words of scripts without spaces.
 
-use std::borrow::Cow;
-
 use exact_json::Kind;
 
 /// The maximum length of a text that is indexed, in bytes. Further text is not found.
@@ -54,13 +52,13 @@ pub fn text_of(value: &str, out: &mut String) {
     match exact_json::kind(value) {
         Kind::Object => exact_json::members(value).for_each(|member| text_of(member.value, out)),
         Kind::Array => exact_json::elements(value).for_each(|element| text_of(element, out)),
-        Kind::String => add(exact_json::decode(value), out),
-        Kind::Number => add(Cow::Borrowed(value.trim()), out),
+        Kind::String => add(&exact_json::decode(value), out),
+        Kind::Number => add(value.trim(), out),
         Kind::Bool | Kind::Null => {}
     }
 }
 
-fn add(text: Cow<'_, str>, out: &mut String) {
+fn add(text: &str, out: &mut String) {
     let room = TEXT_BYTES_MAX.saturating_sub(out.len() + 1);
     if text.is_empty() || room == 0 {
         return;

@@ -161,12 +161,10 @@ impl ServiceError {
 
     /// Returns the error for a write that may be a repeat: a poisoned store cannot tell whether the first is stored.
     pub(super) fn in_doubt(self, is_keyed: bool) -> Self {
-        match self {
-            Self::Poisoned { outcome_unknown } => {
-                Self::Poisoned { outcome_unknown: outcome_unknown || is_keyed }
-            }
-            error => error,
+        if let Self::Poisoned { outcome_unknown } = self {
+            return Self::Poisoned { outcome_unknown: outcome_unknown || is_keyed };
         }
+        self
     }
 
     /// Returns the stable code.

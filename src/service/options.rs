@@ -19,7 +19,7 @@ pub struct Options {
     pub thumbnails: Option<PathBuf>,
     /// File of the search index, if any; it may be deleted.
     pub search: Option<PathBuf>,
-    /// Times of image garbage collection.
+    /// Times of garbage collection of images and blobs.
     pub collection: Collection,
     /// True if the store is only read: nothing expires, and no image is removed.
     pub reads_only: bool,
@@ -36,10 +36,10 @@ pub struct QaSession {
     pub last: Option<usize>,
 }
 
-/// Times of image garbage collection.
+/// Times of garbage collection of images and blobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection {
-    /// Minimum age of a collected image.
+    /// Minimum age of what is collected.
     pub age: Duration,
     /// Pause between a truncation and the collection.
     pub rest: Duration,

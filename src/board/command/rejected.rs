@@ -339,7 +339,7 @@ pub enum Rejected {
         "the session has reached its limit of {BLOBS_MAX} blobs; those that nothing names are deleted within hours"
     )]
     TooManyBlobs,
-    /// The session would exceed its limit of images.
+    /// The session would exceed its limit of images and blobs.
     #[error("the session's images and blobs would have {bytes} bytes; the limit is {max}")]
     ImagesFull {
         /// The resulting size in bytes.

@@ -187,7 +187,10 @@ mod tests {
                     expected(element, &format!("{pointer}/{index}"), found);
                 }
             }
-            _ => {}
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
         }
     }
 

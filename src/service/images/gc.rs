@@ -158,9 +158,10 @@ impl Gc {
         }
         // A blob that was uploaded again before this board is young by now.
         let files = self.files(id)?;
-        let mut unnamed = self.unnamed(&board)?;
+        let mut unnamed = self.unnamed_by(&board);
         let is_left = unnamed.iter().any(|sha256| files.young.contains_key(sha256));
         unnamed.retain(|sha256| !files.young.contains_key(sha256));
+        self.without_retained(&mut unnamed, &board)?;
         let is_done = self.forget(&pin, board.version(), unnamed)?;
         let left = self.remove_files(session, id, &files)?;
         drop(pin);
@@ -186,22 +187,31 @@ impl Gc {
         Ok(files)
     }
 
-    /// Returns the images of a board that its retained history does not name.
-    fn unnamed(&self, board: &Board) -> Result<BTreeSet<Digest>, ServiceError> {
-        let (id, revision) = (board.id(), board.revision());
+    /// Returns the images and blobs of a board that its entries and its state do not name.
+    fn unnamed_by(&self, board: &Board) -> BTreeSet<Digest> {
         // A history without a base still has the commit of each image, though perhaps none that names a blob.
-        let mut unnamed: BTreeSet<Digest> = match self.store.base(id) {
+        let mut unnamed: BTreeSet<Digest> = match self.store.base(board.id()) {
             Some(_) => board.images().map(|(sha256, _)| *sha256).collect(),
             None => board.blobs().keys().copied().collect(),
         };
         without_named(&mut unnamed, board);
+        unnamed
+    }
+
+    /// Takes out what a board's retained history names.
+    fn without_retained(
+        &self,
+        unnamed: &mut BTreeSet<Digest>,
+        board: &Board,
+    ) -> Result<(), ServiceError> {
+        let (id, revision) = (board.id(), board.revision());
         if unnamed.is_empty() || board.oldest() == revision {
-            return Ok(unnamed);
+            return Ok(());
         }
         let base = beginning(&*self.store, id, board.oldest())?;
-        without_named(&mut unnamed, &base);
-        self.pass(&mut unnamed, id, (base.revision(), revision), Uploads::AreNoNames)?;
-        Ok(unnamed)
+        without_named(unnamed, &base);
+        self.pass(unnamed, id, (base.revision(), revision), Uploads::AreNoNames)?;
+        Ok(())
     }
 
     /// Takes out the images and the blobs that commits after a revision name, at least those up to another one; up to

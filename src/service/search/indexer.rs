@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::progress::Progress;
 use super::steps::{Failed, Step, Steps};
 use crate::board::{
-    AgentChange, Board, Change, Commit, Due, LogChange, LogName, RequestChange, Revision, Seq,
+    AgentChange, Board, Change, Commit, Due, Log, LogChange, LogName, RequestChange, Revision, Seq,
     SessionChange, SessionName,
 };
 use crate::error_chain::Chain;
@@ -310,7 +310,7 @@ impl Indexer {
         steps.add(Step::Clear(name.clone()))?;
         let memories = board.memories().keys().map(|agent| LogName::Memory(agent.clone()));
         for log in LogName::BOARD.into_iter().chain(memories) {
-            for entry in board.log(&log).into_iter().flat_map(|log| log.iter()) {
+            for entry in board.log(&log).into_iter().flat_map(Log::iter) {
                 let step = Step::Put(name.clone(), log.clone(), Arc::clone(entry));
                 steps.add(step)?;
             }

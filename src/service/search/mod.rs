@@ -132,7 +132,8 @@ impl Service {
         let mut hits = Vec::new();
         while hits.len() < limit && at < ranked.len() {
             let end = ranked.len().min(at + limit - hits.len());
-            hits.append(&mut self.hits(&query, &ranked[at..end]).await?);
+            let page = ranked.get(at..end).unwrap_or_default();
+            hits.append(&mut self.hits(&query, page).await?);
             at = end;
         }
         drop(turn);

@@ -9,8 +9,8 @@ use super::staging::Staging;
 use super::verdict::Verdict;
 use crate::board;
 use crate::board::{
-    Board, Command, Condition, Item, LogCommand, LogName, QuestionCommand, Seq, SessionName, Terms,
-    Transaction, Write,
+    BlobRef, Board, Command, Condition, Item, LogCommand, LogName, QuestionCommand, Seq,
+    SessionName, Terms, Transaction, Write,
 };
 use crate::service::clock::Reading;
 use crate::service::job::WriteJob;
@@ -32,7 +32,12 @@ impl Writer {
         let board = self.staging(staged, gathered, reading).board();
         let Some(log) = board.log(&LogName::Questions) else { return Vec::new() };
         let skipped = log.len().saturating_sub(last.unwrap_or(usize::MAX));
-        log.iter().skip(skipped).map(|entry| entry.item.clone()).collect()
+        log.iter()
+            .skip(skipped)
+            .map(|entry| &entry.item)
+            .filter(|item| is_whole(item))
+            .cloned()
+            .collect()
     }
 
     /// Appends the questions answered by this write to the Q&A session.
@@ -45,7 +50,8 @@ impl Writer {
     ) {
         let Some(QaSession { name, .. }) = self.qa_session.clone() else { return };
         let Verdict::Done { receipt, .. } = verdict else { return };
-        let items = answered(&write.command, &receipt.answer, &receipt.board);
+        let mut items = answered(&write.command, &receipt.answer, &receipt.board);
+        items.retain(is_whole);
         if items.is_empty() || write.terms.session == name {
             return;
         }
@@ -95,6 +101,11 @@ fn answered(command: &Command, answer: &board::Answer, board: &Board) -> Vec<Ite
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns true if an item refers to no blob: those are a session's own.
+fn is_whole(item: &Item) -> bool {
+    BlobRef::all_in(item.text()).next().is_none()
 }
 
 #[cfg(test)]
