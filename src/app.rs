@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{FirstTokenError, KeptBecause, TokenLimits, Tokens, first_token, given_token};
-use crate::board::{InvalidItem, Item, Policy, json};
+use crate::board::{BlobRef, InvalidItem, Item, Policy, json};
 use crate::config::{Config, Search, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
@@ -311,7 +311,7 @@ fn qa_pairs(path: &Path, last: Option<usize>) -> Result<Vec<Item>, Error> {
             Ok(item) => items.push(item),
             Err(why) => {
                 let line = index + 1;
-                tracing::warn!(path = %path.display(), line, %why, "skipped a line of the --qa-file: it is not an item");
+                tracing::warn!(path = %path.display(), line, %why, "skipped a line of the --qa-file");
             }
         }
     }
@@ -319,7 +319,8 @@ fn qa_pairs(path: &Path, last: Option<usize>) -> Result<Vec<Item>, Error> {
 }
 
 fn qa_pair(line: &str) -> Result<Item, NoPair> {
-    Ok(Item::from_json(json::syntax(line.trim().as_bytes())?)?)
+    let item = Item::from_json(json::syntax(line.trim().as_bytes())?)?;
+    if BlobRef::all_in(item.text()).next().is_some() { Err(NoPair::NamesBlob) } else { Ok(item) }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -329,6 +330,8 @@ enum NoPair {
     /// The message could quote the line, so only the code is logged.
     #[error("{}", .0.code().as_str())]
     Invalid(#[from] InvalidItem),
+    #[error("it refers to a blob, and a blob belongs to one session")]
+    NamesBlob,
 }
 
 /// The signals that stop the server.

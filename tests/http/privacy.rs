@@ -353,7 +353,7 @@ async fn lines_of_the_qa_file_are_not_told_where_they_are_none() {
     assert_eq!(board.get("questions").await.json()["count"], 1);
     assert!(server.stop().success());
     let said = server.said("\"stopped\"");
-    assert_eq!(said.matches("it is not an item").count(), 3, "{said}");
+    assert_eq!(said.matches("skipped a line of the --qa-file").count(), 3, "{said}");
     told_nothing(&said);
 }
 

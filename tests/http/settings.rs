@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use reqwest::Method;
 use serde_json::json;
 
+use crate::answer::ask;
 use crate::harness::Server;
 
 async fn trajectories_part(board: &crate::harness::Board, tail: &str) -> String {
@@ -82,6 +84,29 @@ async fn a_file_of_pairs_seeds_every_new_session() {
     assert_eq!(by_writing.get("").await.revision(), 1);
     by_writing.post("questions", "{}").await.is(201);
     assert_eq!(by_writing.get("questions").await.seqs(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn pairs_that_refer_to_a_blob_stay_in_their_session() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("qa.jsonl");
+    let of_another = format!(r#"{{"question":"q1","file":{{"$blob":"{}"}}}}"#, "ab".repeat(32));
+    fs::write(&file, format!("{of_another}\n{{\"question\":\"q2\"}}\n")).unwrap();
+    let arguments = ["--qa-file", file.to_str().unwrap(), "--qa-session", "qa"];
+    let server = Server::start_with(&arguments);
+    let board = server.board("s");
+    let blob = ask(board.typed(Method::POST, "blobs", "text/plain", "x")).await;
+    let sha256 = blob.is(201).json()["sha256"].as_str().unwrap().to_owned();
+    assert_eq!(board.lines("questions").await, [r#"{"question":"q2"}"#]);
+    let question = format!(r#"{{"question":"q3","file":{{"$blob":"{sha256}"}}}}"#);
+    board.post("questions", &question).await.is(201);
+    board.put("questions/2/answer", r#"{"answer":"a"}"#).await.is(200);
+    board.put("questions/1/answer", r#"{"answer":"b"}"#).await.is(200);
+    let gathered = server.board("qa").lines("questions").await;
+    assert_eq!(gathered.last().unwrap(), r#"{"question":"q2","answer":"b"}"#);
+    assert!(gathered.iter().all(|line| !line.contains("$blob")), "{gathered:?}");
+    let new = server.made("new").await;
+    assert!(new.lines("questions").await.iter().all(|line| !line.contains("$blob")));
 }
 
 #[tokio::test]
