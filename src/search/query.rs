@@ -144,7 +144,7 @@ mod tests {
             parsed(" \"disk full\"  err* -quota "),
             r#"("disk full" AND "err" *) NOT ("quota")"#
         );
-        assert_eq!(parsed("a-b -\"c d\"* -e"), r#"("a-b") NOT ("c d" * OR "e")"#);
+        assert_eq!(parsed("a-b -\"c de\"* -e"), r#"("a-b") NOT ("c de" * OR "e")"#);
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
         assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
