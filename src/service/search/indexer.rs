@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use super::progress::Progress;
 use super::steps::{Failed, Step, Steps};
 use crate::board::{
-    AgentChange, Board, Change, Commit, Due, Log, LogChange, LogName, RequestChange, Revision, Seq,
-    SessionChange, SessionName,
+    AgentChange, Board, Change, Commit, Due, Extent, Log, LogChange, LogName, RequestChange,
+    Revision, Seq, SessionChange, SessionName,
 };
 use crate::error_chain::Chain;
 use crate::search::{Index, Position, SearchError};
@@ -161,6 +161,12 @@ impl Indexer {
     fn follow(&self, name: &SessionName, steps: &mut Steps<'_>) -> Result<(), Failed> {
         let known = self.progress.position(name);
         let session = self.directory.get(name).filter(|session| session.exists());
+        // A session without news is not loaded.
+        let head = session.as_ref().map(|session| session.extent());
+        let head = head.map(|Extent { session, revision, .. }| Position { session, revision });
+        if head.is_some() && known == head {
+            return Ok(());
+        }
         let board = match session.map(|session| self.loader.published_here(&session)) {
             Some(Ok(published)) if published.board.life().is_some() => published.board,
             Some(Err(error)) if !matches!(error, ServiceError::Damaged) => {
