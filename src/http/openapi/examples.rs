@@ -43,6 +43,7 @@ fn parameter_example(id: &str, name: &str) -> Option<Value> {
         "session" => json!("demo"),
         "agent" if !id.starts_with("get_events") => json!("AppAgent"),
         "seq" => json!(1),
+        "q" => json!("print report"),
         "path" if id == "patch_state" => json!("tasks/log"),
         "path" => json!("tasks/t1"),
         // A claim needs an agent.

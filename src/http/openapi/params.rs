@@ -198,7 +198,7 @@ params! {
     ];
     SearchQuery = [
         parameter(ParameterIn::Query, "q", "Words, `\"phrases\"`, `prefix*` and `-exclusions`, all of which must \
-            hold; at most 32 of them, and 1 KiB", text())
+            hold; at most 32 of them, and 1 KiB", ObjectBuilder::from(text()).min_length(Some(1)))
             .required(Required::True)
             .build(),
         query("session", "Only entries of this session", name()),
