@@ -30,6 +30,9 @@ pub const EXAMINED_MAX: usize = 100_000;
 /// The pages of the file that a connection keeps in memory, in KiB.
 const CACHE_KIB: i64 = 8 << 10;
 
+/// The size to which the file's log is cut when it begins anew.
+const LOG_BYTES: i64 = 4 << 20;
+
 /// The number of pages that are merged at once to erase words.
 const ERASED_PAGES: i64 = 500;
 
@@ -461,6 +464,7 @@ fn opened(path: &Path, flags: OpenFlags) -> Result<Connection, SearchError> {
     // The file is made anew after a loss; what it says must still be whole.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
 }

@@ -8,6 +8,7 @@ mod claims;
 mod clock;
 mod deadlines;
 mod deps;
+mod disk_room;
 mod error;
 mod history;
 mod image_pins;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::progress::Progress;
-use super::steps::{Failed, Step, Steps};
+use super::steps::{Failed, Step, Steps, waits_for_room};
 use crate::board::{
     AgentChange, Board, Change, Commit, Due, Extent, Log, LogChange, LogName, RequestChange,
     Revision, Seq, SessionChange, SessionName,
@@ -87,11 +87,14 @@ impl Indexer {
 
     /// Opens the index and follows all sessions until it is told to end.
     fn follow_all(&self, signal: &Signal) -> Result<(), Failed> {
+        if !waits_for_room(&self.path, signal) {
+            return Ok(());
+        }
         let index = self.open()?;
         let all = self.progress.sessions();
         self.progress.give_back(all);
         self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
-        let mut steps = Steps::new(&index, &self.progress, signal);
+        let mut steps = Steps::new(&index, &self.path, &self.progress, signal);
         let mut erase_after = Instant::now();
         loop {
             if self.progress.is_distrusted() {
@@ -110,6 +113,9 @@ impl Indexer {
                 }
                 changed.extend(self.progress.take());
                 if changed.is_empty() && Instant::now() >= erase_after && index.has_removed()? {
+                    if !waits_for_room(&self.path, signal) {
+                        return Ok(());
+                    }
                     let begun = Instant::now();
                     self.erase(&index, signal)?;
                     erase_after = Instant::now() + begun.elapsed() * ERASES_REST_TIMES;

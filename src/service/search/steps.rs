@@ -1,13 +1,17 @@
 //! Steps by which the index follows the boards, carried out many in one transaction.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::pace::Pace;
 use super::progress::Progress;
 use crate::board::{AgentName, Entry, LogName, Seq, SessionName, Work};
 use crate::search::{Batch, Document, Index, Position, SearchError, text_of};
+use crate::service::disk_room::has_room;
 use crate::service::error::ServiceError;
 use crate::service::threads::signal::Signal;
+use crate::store::FREE_BYTES_MIN;
 
 /// The number of steps in one transaction.
 const STEPS_MAX: usize = 2000;
@@ -38,9 +42,32 @@ pub(super) enum Failed {
     Stopping,
 }
 
+/// The bytes that are free on the disk before a transaction, besides the reserve of the store.
+const ROOM_BYTES: u64 = 32 << 20;
+
+/// The pause before the disk is looked at again.
+const NO_ROOM_REST: Duration = Duration::from_secs(10);
+
+/// Waits until the disk has room for more of the index; returns false if the thread is to end.
+pub(super) fn waits_for_room(path: &Path, signal: &Signal) -> bool {
+    let needed = FREE_BYTES_MIN + ROOM_BYTES;
+    if has_room(path, needed) {
+        return true;
+    }
+    tracing::warn!(needed, "the disk is nearly full: the search index waits for room");
+    while signal.pause(NO_ROOM_REST) {
+        if has_room(path, needed) {
+            tracing::info!("the disk has room again: the search index follows the commits");
+            return true;
+        }
+    }
+    false
+}
+
 /// Gathers steps, and carries them out at its pace.
 pub(super) struct Steps<'a> {
     index: &'a Index,
+    path: &'a Path,
     progress: &'a Progress,
     signal: &'a Signal,
     pace: Pace,
@@ -49,8 +76,14 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(index: &'a Index, progress: &'a Progress, signal: &'a Signal) -> Self {
-        Self { index, progress, signal, pace: Pace::begin(), gathered: Vec::new(), bytes: 0 }
+    pub(super) fn new(
+        index: &'a Index,
+        path: &'a Path,
+        progress: &'a Progress,
+        signal: &'a Signal,
+    ) -> Self {
+        let (pace, gathered) = (Pace::begin(), Vec::new());
+        Self { index, path, progress, signal, pace, gathered, bytes: 0 }
     }
 
     pub(super) fn add(&mut self, step: Step) -> Result<(), Failed> {
@@ -68,6 +101,9 @@ impl<'a> Steps<'a> {
     pub(super) fn carry_out(&mut self) -> Result<(), Failed> {
         if self.gathered.is_empty() {
             return Ok(());
+        }
+        if !waits_for_room(self.path, self.signal) {
+            return Err(Failed::Stopping);
         }
         self.bytes = 0;
         let steps = std::mem::take(&mut self.gathered);

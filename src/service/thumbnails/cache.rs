@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::Key;
 use crate::board::{Digest, SessionId};
+use crate::service::disk_room::has_room;
 
 /// The bytes of the disk that the cache may take.
 pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;
@@ -143,7 +144,9 @@ impl Cache {
     /// Stores a thumbnail if there is room. A failure is ignored.
     pub(super) fn put(&self, key: Key, made: &Thumbnail) {
         let bytes = charged(made);
-        if bytes > self.bytes_max || !self.has_room(bytes) {
+        // The disk's reserve stays free.
+        let needed = self.free_bytes_min.saturating_add(bytes);
+        if bytes > self.bytes_max || !has_room(&self.root, needed) {
             return;
         }
         if let Err(error) = self.write(key, made) {
@@ -157,14 +160,6 @@ impl Cache {
         for key in surplus {
             remove_file(&self.path(key));
         }
-    }
-
-    /// Returns true if the disk's reserve stays free.
-    fn has_room(&self, bytes: u64) -> bool {
-        let above = self.root.ancestors().find(|path| path.exists());
-        above.and_then(|above| rustix::fs::statvfs(above).ok()).is_some_and(|disk| {
-            disk.f_bavail.saturating_mul(disk.f_frsize) >= self.free_bytes_min.saturating_add(bytes)
-        })
     }
 
     fn write(&self, key: Key, made: &Thumbnail) -> io::Result<()> {
