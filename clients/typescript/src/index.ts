@@ -1,0 +1,27 @@
+/**
+ * Client of Blackboard: typed routes over `fetch`, with retries, waits and events.
+ */
+
+export { createClient } from "./client.js";
+export type { Api, Call, Client, ClientOptions } from "./client.js";
+export {
+  BlackboardError,
+  ConnectionFailed,
+  HistoryGap,
+  IncompatibleServer,
+  NotModified,
+  Problem,
+  RequestFailed,
+  UnexpectedAnswer,
+  UnsupportedValue,
+} from "./errors.js";
+export type { Fault, ProblemBody, ProblemCode } from "./errors.js";
+export type { BoardEvent, EventsOptions, ResyncEvent } from "./events.js";
+export { encodeName, stateKeys, statePath } from "./names.js";
+export type { StatePath } from "./names.js";
+export type { Answered, AskOptions } from "./questions.js";
+export type { ClaimOptions, Outcome, Task, Work } from "./requests.js";
+export type { components, operations, paths } from "./schema.js";
+export type { Updated, UpdateOptions } from "./state.js";
+export type { ServerDescription } from "./transport.js";
+export type { EntriesOptions, Entry, EntryPage, Log, WaitOptions, Waits } from "./waits.js";
