@@ -1,0 +1,1 @@
+"""Asynchronous client, the source of both; `_sync` is made from it."""

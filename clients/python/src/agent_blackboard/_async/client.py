@@ -1,0 +1,203 @@
+"""Client of a server: its sessions, and what reaches over all of them."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from typing_extensions import Self, Unpack
+
+from .._backend import async_body
+from .._wire import UNSET, WAIT_MAX, Seconds, Unset, WriteOptions, duration, json_bytes, seconds, segment
+from ..errors import UnsupportedValue
+from ..values import Answer, Entry, Notice, Written, entry, written
+from .events import notices
+from .session import AsyncSession
+from .transport import READS, AsyncCall, AsyncTransport
+
+URL = "http://127.0.0.1:8733"
+JSON = "application/json"
+
+
+class AsyncClient:
+    """A client of one server, with a pool of connections. It may be shared, and is closed by `with` or `aclose`.
+
+    `url` and `token` default to BLACKBOARD_URL and BLACKBOARD_TOKEN. `timeout` is the limit of one call with all its
+    retries, in seconds; the time that the server was asked to wait is added. `agent` names the writer.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        agent: str | None = None,
+        timeout: float = 30.0,
+        connect_timeout: float = 5.0,
+        retry: bool = True,
+        headers: Mapping[str, str] | None = None,
+        verify: Any = True,
+    ) -> None:
+        if timeout <= 0 or connect_timeout <= 0:
+            raise ValueError("a timeout is more than 0 seconds")
+        self.agent = agent
+        self.timeout = timeout
+        self._transport = AsyncTransport(
+            url or os.environ.get("BLACKBOARD_URL") or URL,
+            token or os.environ.get("BLACKBOARD_TOKEN") or None,
+            connect_timeout=connect_timeout,
+            retry=retry,
+            headers=headers,
+            verify=verify,
+        )
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._transport.url
+
+    @property
+    def transport(self) -> AsyncTransport:
+        """The connections."""
+        return self._transport
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+    def with_options(self, *, agent: str | None = None, timeout: float | None = None) -> Self:
+        """A client on the same connections with another agent or time limit."""
+        other = copy.copy(self)
+        other.agent = self.agent if agent is None else agent
+        other.timeout = self.timeout if timeout is None else timeout
+        return other
+
+    def session(self, name: str, agent: str | None = None) -> AsyncSession:
+        """A session by name. Nothing is sent; the first write makes the session."""
+        return AsyncSession(self if agent is None else self.with_options(agent=agent), name)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = UNSET,
+        content: bytes | None = None,
+        media_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait: Seconds | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> Answer:
+        """Make any call of the contract. `path` is percent-encoded; `wait` is at most 60 s.
+
+        Raises Problem, ConnectionFailed, UnexpectedAnswer, IncompatibleServer, and UnsupportedValue for a value that
+        is no JSON.
+        """
+        sent = dict(headers or {}) | self._headers(method, options)
+        if not isinstance(json, Unset):
+            content, media_type = json_bytes(json), media_type or JSON
+        if content is not None:
+            sent.setdefault("Content-Type", media_type or JSON)
+        asked = {"claim": options.get("claim"), "fence": options.get("fence"), **(params or {})}
+        limit = options.get("timeout") or self.timeout
+        waited = 0.0 if wait is None else seconds(wait)
+        if wait is not None:
+            asked["wait"] = duration(min(waited, WAIT_MAX))
+        call = AsyncCall(method, path, asked, content, sent, limit, min(waited, WAIT_MAX))
+        return await self._transport.answer(call)
+
+    def _headers(self, method: str, options: WriteOptions) -> dict[str, str]:
+        agent = options.get("agent") or self.agent
+        made = {
+            "X-Agent-ID": None if agent is None else encoded_agent(agent),
+            "If-Match": options.get("if_match"),
+            "If-None-Match": options.get("if_none_match"),
+            "Idempotency-Key": None if method in READS else options.get("idempotency_key"),
+        }
+        return {name: value for name, value in made.items() if value is not None}
+
+    async def server(self) -> dict[str, Any]:
+        """The server's name, version and addresses."""
+        answer = await self.request("GET", "/", headers={"Accept": JSON})
+        return dict(answer.json())
+
+    async def sessions(
+        self, *, prefix: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """All sessions that the token may see, in the order of their names."""
+        label = [f"{key}:{value}" for key, value in labels.items()] if labels else None
+        async for session in self._listed("/v1/sessions", "sessions", {"prefix": prefix, "label": label}):
+            yield session
+
+    async def inbox(self) -> AsyncIterator[Entry]:
+        """The open questions of all sessions; `session` of an entry names its session."""
+        async for raw in self._listed("/v1/questions", "questions", {}):
+            yield entry(raw)
+
+    async def work(self) -> AsyncIterator[Entry]:
+        """The pending requests of all sessions."""
+        async for raw in self._listed("/v1/requests", "requests", {}):
+            yield entry(raw)
+
+    async def search(
+        self,
+        q: str,
+        *,
+        session: str | None = None,
+        prefix: str | None = None,
+        log: str | None = None,
+        agent: str | None = None,
+        since: str | None = None,
+        limit: int = 20,
+        min_revision: int | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """At most `limit` hits over all sessions, best first: session, log, seq, score, snippet, at, agent."""
+        named = {"q": q, "session": session, "prefix": prefix, "log": log, "agent": agent, "since": since}
+        params = {**named, "min_revision": min_revision, "limit": min(limit, 100)}
+        found = 0
+        async for hit in self._listed("/v1/search", "hits", params):
+            yield hit
+            found += 1
+            if found == limit:
+                return
+
+    async def _listed(self, path: str, name: str, params: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        after = None
+        while True:
+            page = (await self.request("GET", path, params={**params, "after": after})).json()
+            for raw in page[name]:
+                yield raw
+            after = page.get("next")
+            if after is None or not page[name] or page.get("more") is False:
+                return
+
+    async def notices(self) -> AsyncIterator[Notice]:
+        """A notice for each commit of any session, without end; reconnects. After a gap `session` is None."""
+        async for notice in notices(self):
+            yield notice
+
+    async def import_archive(self, name: str, path: str | os.PathLike[str], **options: Unpack[WriteOptions]) -> Written:
+        """Restore an archive file under a name that does not exist. It is tried once."""
+        headers = {"Content-Type": "application/x-ndjson", **self._headers("PUT", options)}
+        place = f"/v1/sessions/{segment(name)}/archive"
+        call = AsyncCall("PUT", place, {}, lambda: async_body(path), headers, options.get("timeout") or 600.0)
+        call.retry = False
+        return written(await self._transport.answer(call))
+
+
+def encoded_agent(agent: str) -> str:
+    """An agent's name as the header has it."""
+    try:
+        return quote(agent, safe="")
+    except UnicodeEncodeError as error:
+        raise UnsupportedValue("an agent's name has an unpaired surrogate") from error

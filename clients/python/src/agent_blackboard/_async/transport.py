@@ -1,0 +1,211 @@
+"""Transport: requests with their retries, one idempotency key for all tries of a write, within one time limit."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from .._backend import async_sleep
+from .._wire import Backoff, query
+from ..errors import BlackboardError, ConnectionFailed, IncompatibleServer, Problem, UnexpectedAnswer, problem
+from ..values import Answer
+
+VERSION = "0.1"
+"""The versions of the server that this client speaks, as the beginning of the number."""
+SILENCE_MAX = 15.0
+"""The longest time without a byte of an answer before a try is given up, in seconds; a wait is added."""
+CONTENT_MAX = 512 << 20
+"""The longest answer that is read into memory, in bytes."""
+SERVER_SECONDS = 5.0
+"""The limit of asking which server it is."""
+READS = frozenset({"GET", "HEAD"})
+# Refusals that an older or newer server gives to calls of this client.
+FOREIGN = frozenset({"route-not-found", "method-not-allowed", "unknown-parameter", "unknown-field"})
+
+
+@dataclass
+class AsyncCall:
+    """One call: a request with all its tries."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    content: bytes | Callable[[], AsyncIterator[bytes]] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    timeout: float = 30.0
+    """The limit of the call with all its tries, in seconds, `wait` not included."""
+    wait: float = 0.0
+    """The time that the server may wait before it answers, in seconds."""
+    retry: bool = True
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key of a write."""
+        return self.headers.get("Idempotency-Key")
+
+
+class AsyncTransport:
+    """Connections to one server."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        connect_timeout: float,
+        retry: bool,
+        headers: Mapping[str, str] | None,
+        verify: Any,
+    ) -> None:
+        self.url = checked_url(url)
+        self.retry = retry
+        self._connect_timeout = connect_timeout
+        self._compatible = False
+        every = {"User-Agent": "agent-blackboard/0.1.0", **(headers or {})}
+        if token is not None:
+            every["Authorization"] = f"Bearer {checked_token(token)}"
+        self.http = httpx.AsyncClient(base_url=self.url, headers=every, verify=verify, follow_redirects=False)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()
+
+    async def answer(self, call: AsyncCall) -> Answer:
+        """Make a call. Raises Problem, ConnectionFailed, UnexpectedAnswer or IncompatibleServer."""
+        if call.method not in READS and call.key is None:
+            call.headers["Idempotency-Key"] = str(uuid.uuid4())
+        deadline = time.monotonic() + call.timeout + call.wait
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._try(call, deadline)
+            except (ConnectionFailed, UnexpectedAnswer, Problem) as error:
+                failure = error
+            pause = backoff.pause(getattr(failure, "retry_after", None))
+            if not (self.retry and call.retry and passing(failure)) or time.monotonic() + pause >= deadline:
+                await self._check_server(failure)
+                raise failure
+            await async_sleep(pause)
+
+    @asynccontextmanager
+    async def stream(self, call: AsyncCall) -> AsyncIterator[httpx.Response]:
+        """The answer to one try of a call, its body not read yet. An answer over 399 is raised."""
+        deadline = time.monotonic() + call.timeout + call.wait
+        content = call.content() if callable(call.content) else call.content
+        try:
+            async with self.http.stream(
+                call.method,
+                call.path,
+                params=query(call.params),
+                content=content,
+                headers=call.headers,
+                timeout=self._timeouts(call, deadline),
+            ) as response:
+                if response.status_code >= 300 and response.status_code != 304:
+                    raise refusal(call, response, await self._body(response, deadline))
+                yield response
+        except httpx.TimeoutException as error:
+            raise ConnectionFailed(self._failed(call, f"no answer in time ({_name(error)})"), call.key) from error
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise ConnectionFailed(self._failed(call, f"{error or _name(error)}"), call.key) from error
+
+    async def _try(self, call: AsyncCall, deadline: float) -> Answer:
+        async with self.stream(call) as response:
+            content = await self._body(response, deadline)
+        kind = response.headers.get("content-type", "")
+        if kind.startswith("text/html"):
+            raise UnexpectedAnswer(self._failed(call, f"an answer {response.status_code} of type {kind}"), 200, content)
+        return Answer(response.status_code, response.headers, content)
+
+    async def _body(self, response: httpx.Response, deadline: float) -> bytes:
+        blocks = bytearray()
+        async for block in response.aiter_bytes():
+            blocks += block
+            if len(blocks) > CONTENT_MAX:
+                raise UnexpectedAnswer(f"an answer of more than {CONTENT_MAX >> 20} MiB", response.status_code)
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout("the answer did not end in time")
+        return bytes(blocks)
+
+    def _timeouts(self, call: AsyncCall, deadline: float) -> httpx.Timeout:
+        left = max(deadline - time.monotonic(), 0.001)
+        silence = min(left, SILENCE_MAX + call.wait) if self.retry and call.retry else left
+        return httpx.Timeout(silence, connect=min(left, self._connect_timeout), pool=left)
+
+    async def _check_server(self, failure: BlackboardError) -> None:
+        """Raise IncompatibleServer where a refusal comes from a server that this client does not speak with."""
+        foreign = isinstance(failure, UnexpectedAnswer) or (isinstance(failure, Problem) and failure.code in FOREIGN)
+        if self._compatible or not foreign:
+            return
+        try:
+            call = AsyncCall("GET", "/", headers={"Accept": "application/json"}, timeout=SERVER_SECONDS)
+            answer = await self._try(call, time.monotonic() + SERVER_SECONDS)
+            described = answer.json()
+        except (ConnectionFailed, Problem):
+            return
+        except UnexpectedAnswer:
+            described = None
+        if not isinstance(described, dict) or described.get("name") != "blackboard":
+            raise IncompatibleServer(f"{self.url} is no Blackboard server ({failure})") from failure
+        version = str(described.get("version"))
+        if re.match(rf"{re.escape(VERSION)}(\.|$)", version) is None:
+            text = f"{self.url} is Blackboard {version}; this client speaks with {VERSION}"
+            raise IncompatibleServer(f"{text} ({failure})") from failure
+        self._compatible = True
+
+    def _failed(self, call: AsyncCall, why: str) -> str:
+        return f"{call.method} {self.url}{call.path}: {why}"
+
+
+def passing(failure: BlackboardError) -> bool:
+    """Whether the same request may succeed later."""
+    if isinstance(failure, Problem):
+        return failure.retryable
+    if isinstance(failure, UnexpectedAnswer):
+        return failure.status in (502, 503, 504)
+    return isinstance(failure, ConnectionFailed)
+
+
+def refusal(call: AsyncCall, response: httpx.Response, content: bytes) -> BlackboardError:
+    """The exception for an answer that is no success."""
+    status, kind = response.status_code, response.headers.get("content-type", "")
+    if kind.startswith("application/problem+json") and content:
+        body = Answer(status, response.headers, content).json()
+        if isinstance(body, dict):
+            return problem(status, body, response.headers)
+    if call.method == "HEAD" and status == 404:
+        return problem(status, {"title": "Not found"}, response.headers)
+    where = response.headers.get("location")
+    to = f" to {where}" if where else ""
+    return UnexpectedAnswer(
+        f"{call.method} {response.url.copy_with(query=None)}: an answer {status}{to} of type {kind or 'unknown'}",
+        status,
+        content,
+    )
+
+
+def checked_url(url: str) -> str:
+    """The address of a server, without a slash at its end. Raises ValueError for what is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"the server's address is like http://127.0.0.1:8733, not {url!r}")
+    return url.rstrip("/")
+
+
+def checked_token(token: str) -> str:
+    """A token that fits a header. Raises ValueError; the token is not in the message."""
+    if not token.isascii() or not token.isprintable() or not token.strip():
+        raise ValueError("the token is empty or has characters that no token has (BLACKBOARD_TOKEN?)")
+    return token
+
+
+def _name(error: Exception) -> str:
+    return type(error).__name__
