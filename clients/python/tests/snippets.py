@@ -7,31 +7,41 @@ import asyncio
 import inspect
 import re
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 PAGES = Path(__file__).parents[3] / "docs" / "guide"
 _FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def run_page(name: str, **names: Any) -> dict[str, Any]:
-    """Run every fenced `python` block of a page, with `await` allowed at its top level; returns the namespace."""
+def run_page(name: str, *, instead: tuple[str, str] | None = None, **names: Any) -> dict[str, Any]:
+    """Run every fenced `python` block of a page, with `await` allowed at its top level; returns the namespace.
+
+    `instead` is a text of the page, such as the default address, and what stands for it in the run.
+    """
     text = (PAGES / name).read_text("utf-8")
+    if instead is not None:
+        assert instead[0] in text, f"{name} does not mention {instead[0]}"
+        text = text.replace(*instead)
     blocks = list(_FENCE.finditer(text))
     assert blocks, f"{name} has no python snippet"
     namespace: dict[str, Any] = {"__name__": "__main__", **names}
 
+    def compiled(block: re.Match[str], flags: int) -> CodeType:
+        source = "\n" * text.count("\n", 0, block.start(1)) + block[1]
+        return compile(source, name, "exec", flags)
+
     async def run() -> None:
         for block in blocks:
-            line = text.count("\n", 0, block.start(1))
-            code = compile("\n" * line + block[1], name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-            result = eval(code, namespace)
+            result = eval(compiled(block, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), namespace)
             if inspect.iscoroutine(result):
                 await result
 
-    if any(re.search(r"\bawait\b|\basync (with|for)\b", block[1]) for block in blocks):
+    try:
+        codes = [compiled(block, 0) for block in blocks]
+    except SyntaxError:
         asyncio.run(run())
     else:
-        for block in blocks:
-            line = text.count("\n", 0, block.start(1))
-            exec(compile("\n" * line + block[1], name, "exec"), namespace)
+        for code in codes:
+            exec(code, namespace)
     return namespace

@@ -44,7 +44,7 @@ class AsyncLog:
     """A log of a session."""
 
     def __init__(self, session: AsyncSession, path: str) -> None:
-        self._session = session
+        self.session = session
         self.path = path
 
     async def append(self, item: Mapping[str, Any] | str, **options: Unpack[WriteOptions]) -> Appended:
@@ -63,7 +63,7 @@ class AsyncLog:
         return await self._append(item, {}, options)
 
     async def _append(self, body: Any, params: Mapping[str, Any], options: WriteOptions) -> Appended:
-        return appended(await self._session.request("POST", self.path, json=body, params=params, **options))
+        return appended(await self.session.request("POST", self.path, json=body, params=params, **options))
 
     async def page(
         self,
@@ -78,7 +78,7 @@ class AsyncLog:
         """One page of entries, at most 1,000 and 100 where no `limit` is given."""
         own = {"after": after, "before": before, "limit": limit, "order": order, "latest": latest}
         params, options = _split(filters)
-        answer = await self._session.read(self.path, {**own, **params}, **options)
+        answer = await self.session.read(self.path, {**own, **params}, **options)
         raw = answer.json()
         entries = [entry(part) for part in raw["entries"]]
         return Page(entries, raw.get("next"), raw["more"], raw["count"], raw["revision"], answer.etag)
@@ -124,7 +124,7 @@ class AsyncLog:
 
     async def get(self, seq: int, **options: Unpack[ReadOptions]) -> Entry:
         """One entry with its tag. Raises EntryNotFound."""
-        answer = await self._session.read(f"{self.path}/{int(seq)}", **options)
+        answer = await self.session.read(f"{self.path}/{int(seq)}", **options)
         return entry(answer.json(), answer.etag)
 
     async def count(self) -> int:
@@ -141,9 +141,9 @@ class AsyncLog:
         while True:
             asked = {**params, "after": after, "limit": PAGE}
             try:
-                answer = await self._session.request("GET", self.path, params=asked, wait=WAIT_MAX, **rest)
+                answer = await self.session.request("GET", self.path, params=asked, wait=WAIT_MAX, **rest)
             except SessionNotFound:
-                await self._session.until("", "exists", float("inf"))
+                await self.session.until("", "exists", float("inf"))
                 continue
             page = answer.json()
             for raw in page["entries"]:
@@ -166,7 +166,7 @@ class AsyncLog:
 
     async def _write(self, method: str, seq: int, body: Any, kind: str | None, options: WriteOptions) -> Written:
         path = f"{self.path}/{int(seq)}"
-        return written(await self._session.request(method, path, json=body, media_type=kind, **options))
+        return written(await self.session.request(method, path, json=body, media_type=kind, **options))
 
     async def update(
         self, seq: int, change: Callable[[dict[str, Any]], Mapping[str, Any]], **options: Unpack[WriteOptions]
@@ -175,7 +175,7 @@ class AsyncLog:
 
         It is repeated until it succeeds or the client's time limit has passed; then PreconditionFailed is raised.
         """
-        tries = self._session.state.tries(options)
+        tries = self.session.state.tries(options)
         while True:
             found = await self.get(seq)
             try:
@@ -187,12 +187,12 @@ class AsyncLog:
 
     async def remove(self, seq: int, **options: Unpack[WriteOptions]) -> Written:
         """Delete an entry. Raises EntryNotFound."""
-        return written(await self._session.request("DELETE", f"{self.path}/{int(seq)}", **options))
+        return written(await self.session.request("DELETE", f"{self.path}/{int(seq)}", **options))
 
     async def replace_all(self, items: Iterable[Mapping[str, Any]], **options: Unpack[WriteOptions]) -> Appended:
         """Replace all entries by one commit."""
         text = "".join(json_text(dict(item)) + "\n" for item in items)
-        answer = await self._session.request("PUT", self.path, content=text.encode(), media_type=NDJSON, **options)
+        answer = await self.session.request("PUT", self.path, content=text.encode(), media_type=NDJSON, **options)
         return appended(answer)
 
     async def clear(self, **options: Unpack[WriteOptions]) -> int:
@@ -209,7 +209,7 @@ class AsyncLog:
         return await self._delete({"keep": n}, options)
 
     async def _delete(self, params: Mapping[str, Any], options: WriteOptions) -> int:
-        answer = await self._session.request("DELETE", self.path, params=params, **options)
+        answer = await self.session.request("DELETE", self.path, params=params, **options)
         return int(answer.json()["deleted"])
 
 
@@ -218,7 +218,7 @@ class AsyncMemory(AsyncLog):
 
     async def cost(self) -> dict[str, Any]:
         """The total cost of the steps, and their number: `total_cost`, `steps`."""
-        return dict((await self._session.read(f"{self.path}/cost")).json())
+        return dict((await self.session.read(f"{self.path}/cost")).json())
 
 
 def _split(filters: Filters) -> tuple[dict[str, Any], ReadOptions]:

@@ -59,9 +59,9 @@ class AsyncQuestions(AsyncLog):
 
     async def _answer(self, seq: int, body: dict[str, Any], options: WriteOptions) -> Written:
         path = f"{self.path}/{int(seq)}/answer"
-        return written(await self._session.request("PUT", path, json=body, **options))
+        return written(await self.session.request("PUT", path, json=body, **options))
 
     async def wait_answered(self, seq: int, wait: Seconds = 600.0) -> Entry:
         """The question when it is answered, skipped or expired. Raises ConditionNotMet, a TimeoutError."""
-        answer = await self._session.until(f"{self.path}/{int(seq)}", "answered", wait)
+        answer = await self.session.until(f"{self.path}/{int(seq)}", "answered", wait)
         return entry(answer.json(), answer.etag)

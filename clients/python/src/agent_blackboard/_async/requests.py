@@ -11,10 +11,11 @@ from typing import Any, Literal
 from typing_extensions import Unpack
 
 from .._backend import AsyncTicker
-from .._wire import WAIT_MAX, CallOptions, Seconds, WriteOptions, duration, seconds
+from .._wire import UNSET, WAIT_MAX, CallOptions, Seconds, WriteOptions, duration, seconds
 from ..errors import BlackboardError, ConditionNotMet, Conflict, NotFound, SessionNotFound
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
+from .transactions import AsyncTransaction
 
 logger = logging.getLogger("agent_blackboard")
 
@@ -45,6 +46,16 @@ class AsyncTask:
         """Finish the request. Raises StaleFence where the claim was lost."""
         self.ended = True
         return await self._requests.done(self.seq, self.fence, result, agent=self._agent)
+
+    def finishing(self, result: Any = UNSET) -> AsyncTransaction:
+        """A transaction that also finishes the request: both are one commit, so a kill repeats neither."""
+
+        def committed() -> None:
+            self.ended = True
+
+        options = WriteOptions() if self._agent is None else WriteOptions(agent=self._agent)
+        made = AsyncTransaction(self._requests.session, options, committed)
+        return made.done(self.seq, self.fence, result)
 
     async def failed(self, reason: Any = None) -> Written:
         """Fail the request: it is claimable again until its attempts are spent."""
@@ -159,7 +170,7 @@ class AsyncRequests(AsyncLog):
             left = max(deadline - time.monotonic(), 0.0)
             turn = min(left, WAIT_MAX) or None
             try:
-                answer = await self._session.request("POST", f"{self.path}/claim", json=body, wait=turn, agent=agent)
+                answer = await self.session.request("POST", f"{self.path}/claim", json=body, wait=turn, agent=agent)
             except SessionNotFound:
                 if not await self._comes(left):
                     return None
@@ -172,7 +183,7 @@ class AsyncRequests(AsyncLog):
     async def _comes(self, wait: float) -> bool:
         """Whether somebody makes the session within `wait` seconds."""
         try:
-            await self._session.until("", "exists", wait)
+            await self.session.until("", "exists", wait)
         except (ConditionNotMet, SessionNotFound):
             return False
         return True
@@ -180,11 +191,11 @@ class AsyncRequests(AsyncLog):
     async def claim(self, seq: int, ttl: Seconds = 60.0, **options: Unpack[WriteOptions]) -> Written:
         """Claim or renew one request; `raw["claim"]` of the receipt has the fence. Raises AlreadyClaimed."""
         body = {"ttl": duration(ttl)}
-        return written(await self._session.request("PUT", f"{self.path}/{int(seq)}/claim", json=body, **options))
+        return written(await self.session.request("PUT", f"{self.path}/{int(seq)}/claim", json=body, **options))
 
     async def release(self, seq: int, **options: Unpack[WriteOptions]) -> Written:
         """Give a claim back."""
-        return written(await self._session.request("DELETE", f"{self.path}/{int(seq)}/claim", **options))
+        return written(await self.session.request("DELETE", f"{self.path}/{int(seq)}/claim", **options))
 
     async def done(
         self, seq: int, fence: int | None = None, result: Any = None, **options: Unpack[CallOptions]
@@ -200,17 +211,17 @@ class AsyncRequests(AsyncLog):
 
     async def retry(self, seq: int, **options: Unpack[WriteOptions]) -> Written:
         """Make a failed request claimable again, with its attempts anew."""
-        return written(await self._session.request("POST", f"{self.path}/{int(seq)}/retry", **options))
+        return written(await self.session.request("POST", f"{self.path}/{int(seq)}/retry", **options))
 
     async def wait(
         self, seq: int, until: Literal["claimed", "done", "failed"] = "done", wait: Seconds = 600.0
     ) -> Entry:
         """The request when it is claimed, done or failed. Raises ConditionNotMet, a TimeoutError."""
-        answer = await self._session.until(f"{self.path}/{int(seq)}", until, wait)
+        answer = await self.session.until(f"{self.path}/{int(seq)}", until, wait)
         return entry(answer.json(), answer.etag)
 
     async def _put(self, seq: int, verb: str, body: dict[str, Any], options: CallOptions) -> Written:
-        return written(await self._session.request("PUT", f"{self.path}/{int(seq)}/{verb}", json=body, **options))
+        return written(await self.session.request("PUT", f"{self.path}/{int(seq)}/{verb}", json=body, **options))
 
 
 def _without_none(body: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class AsyncScreenshots(AsyncLog):
 
     async def image(self, seq: int, max_px: int | None = None) -> bytes:
         """The bytes of an image, or of a thumbnail whose longer side has at most `max_px` pixels. Raises NoImage."""
-        answer = await self._session.read(f"{self.path}/{int(seq)}/image", {"max_px": max_px})
+        answer = await self.session.read(f"{self.path}/{int(seq)}/image", {"max_px": max_px})
         return answer.content
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self, Unpack
@@ -40,8 +40,11 @@ class AsyncTransaction:
     The block's end raises ConditionFailed where a condition does not hold. After it, `result` has the outcome.
     """
 
-    def __init__(self, session: AsyncSession, options: WriteOptions) -> None:
+    def __init__(
+        self, session: AsyncSession, options: WriteOptions, committed: Callable[[], None] = lambda: None
+    ) -> None:
         self._session = session
+        self._committed = committed
         self._options = options
         self._conditions: list[dict[str, Any]] = []
         self._operations: list[dict[str, Any]] = []
@@ -59,6 +62,7 @@ class AsyncTransaction:
         if not self.result.succeeded:
             text = f"a condition of the transaction on session {self._session.name!r} did not hold; nothing was written"
             raise ConditionFailed(text, self.result.revision)
+        self._committed()
 
     def require(self, path: str, *, equals: Any = UNSET, absent: bool = False, etag: str | None = None) -> Self:
         """Require that a state path equals a value, is absent, or has a tag."""

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+import snippets
+
+from agent_blackboard import Client
+
+
+def test_the_guides_snippets_run_as_they_stand(server: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = server.url  # type: ignore[attr-defined]
+    monkeypatch.chdir(tmp_path)
+    names = snippets.run_page("python.md", instead=("http://127.0.0.1:8733", url))
+    assert isinstance(names["client"], Client)
+    assert names["image"] == names["png"]
+    assert "tasks/t1" in names["changes"] or names["changes"]
+    names["client"].close()
