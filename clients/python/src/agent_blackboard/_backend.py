@@ -97,7 +97,7 @@ class StateItems:
         self.delete(path)  # type: ignore[attr-defined]
 
     def __contains__(self, path: str) -> bool:
-        return self.get(path, _ABSENT) is not _ABSENT  # type: ignore[attr-defined,no-any-return]
+        return bool(self.get(path, _ABSENT) is not _ABSENT)  # type: ignore[attr-defined]
 
 
 _ABSENT = object()

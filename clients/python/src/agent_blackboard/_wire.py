@@ -90,6 +90,8 @@ def segment(name: str) -> str:
 
 def state_path(path: str) -> str:
     """The address of a state path below its session."""
+    if not isinstance(path, str):
+        raise UnsupportedValue(f"a state path is text, not {path!r}")
     if not path:
         return "state"
     return "state/" + "/".join(segment(key) if key in (".", "..") else _quoted(key) for key in path.split("/"))

@@ -90,7 +90,10 @@ class Problem(BlackboardError):
         self.detail = str(body.get("detail", ""))
         self.instance = str(body.get("instance", ""))
         """The request's id, as in the server's log."""
-        self.errors: list[dict[str, Any]] = list(body.get("errors") or [])
+        errors = body.get("errors")
+        self.errors: list[dict[str, Any]] = (
+            [part for part in errors if isinstance(part, dict)] if isinstance(errors, list) else []
+        )
         """The faulty parts of the body, with JSON Pointers or lines."""
         self.retryable = body.get("retryable") is True
         """Whether the same call may succeed later."""
@@ -102,9 +105,9 @@ class Problem(BlackboardError):
         self.etag = headers.get("etag")
         """The present tag of the target, if any."""
         revision = headers.get("blackboard-revision", "")
-        self.revision = int(revision) if revision.isdecimal() else None
+        self.revision = int(revision) if revision.isdecimal() and len(revision) < 20 else None
         retry_after = headers.get("retry-after", "")
-        self.retry_after = float(retry_after) if retry_after.isdecimal() else None
+        self.retry_after = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 20 else None
         """The pause that the server asks for, in seconds."""
         parts = [f"{part.get('pointer') or part.get('line')}: {part.get('detail')}" for part in self.errors]
         listed = f" ({'; '.join(parts)})" if parts else ""

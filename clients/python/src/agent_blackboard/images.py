@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import mimetypes
 import os
 from typing import Any, Protocol
 
@@ -49,18 +48,17 @@ def read_image(image: Image) -> tuple[bytes, str, str]:
         raise UnsupportedValue(f"an image is a path, bytes or a PIL image, not {type(image).__name__}")
     if len(content) > BYTES_MAX:
         raise UnsupportedValue(f"the image has more than {BYTES_MAX >> 20} MiB")
-    return content, media_type(content, path), path
+    return content, media_type(content), path
 
 
-def media_type(content: bytes, path: str = "") -> str:
-    """The media type by the first bytes, else by the suffix, else image/png."""
+def media_type(content: bytes) -> str:
+    """The media type by the first bytes. Raises UnsupportedValue for what is no image that the server takes."""
     for signature, kind in _SIGNATURES.items():
         if content.startswith(signature):
             return kind
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    guessed, _ = mimetypes.guess_type(path)
-    return guessed if guessed and guessed.startswith("image/") else "image/png"
+    raise UnsupportedValue("an image is PNG, JPEG, GIF, BMP or WebP")
 
 
 def data_url(content: bytes, kind: str) -> str:

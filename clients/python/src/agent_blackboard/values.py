@@ -21,8 +21,9 @@ class Answer:
     def json(self) -> Any:
         """The body's JSON. Raises UnexpectedAnswer where it is none."""
         try:
-            return json.loads(self.content)
-        except ValueError as error:
+            value = json.loads(self.content)
+            return Members(value) if isinstance(value, dict) else value
+        except (ValueError, RecursionError) as error:
             text = f"the answer {self.status} is no JSON: {error}"
             raise UnexpectedAnswer(text, self.status, self.content) from error
 
@@ -35,7 +36,14 @@ class Answer:
     def revision(self) -> int | None:
         """The session's revision that the answer shows."""
         text = self.headers.get("blackboard-revision", "")
-        return int(text) if text.isdecimal() else None
+        return int(text) if text.isdecimal() and len(text) < 20 else None
+
+
+class Members(dict[str, Any]):
+    """The members of an answer; one that this client needs and that is not there makes it UnexpectedAnswer."""
+
+    def __missing__(self, name: str) -> Any:
+        raise UnexpectedAnswer(f"the answer has no member {name!r}", 200)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from agent_blackboard import (
 )
 
 PROBLEM = "application/problem+json"
+REVISION = "blackboard-revision: 7"
 
 
 def problem(status: str, code: str, **more: Any) -> bytes:
@@ -37,9 +38,15 @@ def problem(status: str, code: str, **more: Any) -> bytes:
 
 
 def test_an_address_that_is_none_is_refused_at_once(make_client: Any) -> None:
-    for address in ("localhost:8733", "ftp://host", "http://", "http://host/?a=b", "8733"):
+    for address in ("localhost:8733", "ftp://host", "http://", "http://host/?a=b", "8733", "http://a b/", "http://h:0"):
         with pytest.raises(ValueError, match="the server's address is like"):
             make_client(address)
+    for address in ("http://127.0.0.1:x", "http://127.0.0.1:99999", "http://\0", "http://[::1"):
+        with pytest.raises(ValueError, match="address is no URL"):
+            make_client(address)
+    with pytest.raises(ValueError, match="user or password") as refused:
+        make_client("http://ada:secret@127.0.0.1:8733")
+    assert "secret" not in str(refused.value)
 
 
 def test_an_address_where_nobody_listens_is_a_failed_connection(make_client: Any) -> None:
@@ -98,7 +105,7 @@ def test_html_is_no_answer(make_client: Any) -> None:
 
 def test_a_gateway_that_fails_is_tried_again(make_client: Any) -> None:
     answers = iter([http("502 Bad Gateway", "text/html", b"<html>"), problem("503 Busy", "overloaded", retryable=True)])
-    described = http("200 OK", "application/json", b'{"revision":7}')
+    described = http("200 OK", "application/json", b'{"revision":7}', None, REVISION)
     with Scripted(lambda _: next(answers, described)) as server:
         assert make_client(server.url).session("s").describe() == {"revision": 7}
         assert len(server.seen) == 3
@@ -123,7 +130,7 @@ def test_the_pause_that_the_server_asks_for_is_kept(make_client: Any) -> None:
 def test_an_answer_that_breaks_off_is_tried_again(make_client: Any) -> None:
     whole = b'{"revision":1,"etag":"\\"1\\"","entries":[{"seq":1}]}'
     answers = iter([http("201 Created", "application/json", whole[:9], len(whole)), b"HTTP/1.1 201 Cre", b""])
-    with Scripted(lambda _: next(answers, http("201 Created", "application/json", whole))) as server:
+    with Scripted(lambda _: next(answers, http("201 Created", "application/json", whole, None, REVISION))) as server:
         assert make_client(server.url).session("s").trajectories.append({"step": 1}).seq == 1
         assert len(server.seen) == 4
     with Scripted(lambda _: http("200 OK", "application/json", whole[:9], len(whole))) as server:
@@ -132,8 +139,8 @@ def test_an_answer_that_breaks_off_is_tried_again(make_client: Any) -> None:
 
 
 def test_json_that_is_none_is_no_answer(make_client: Any) -> None:
-    for body in (b"{", b"\xff", b""):
-        with Scripted(lambda _, body=body: http("200 OK", "application/json", body)) as server:
+    for body in (b"{", b"\xff", b"", b"[" * 100_000):
+        with Scripted(lambda _, body=body: http("200 OK", "application/json", body, None, REVISION)) as server:
             with pytest.raises(UnexpectedAnswer, match="no JSON"):
                 make_client(server.url).session("s").describe()
 
@@ -223,3 +230,66 @@ def test_an_archive_that_breaks_off_leaves_no_file(make_client: Any, tmp_path: P
             with pytest.raises(ConnectionFailed):
                 Client(server.url).session("s").export_archive(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_server_acknowledges_nothing(make_client: Any) -> None:
+    for kind in ("TEXT/HTML", "application/xhtml+xml", "application/json", "text/plain"):
+        with Scripted(lambda _, kind=kind: http("200 OK", kind, b"{}")) as server:
+            session = make_client(server.url).session("s")
+            for call in (session.delete, session.exists, session.state.get, session.prompt, session.clear):
+                with pytest.raises(IncompatibleServer):
+                    call()
+            with pytest.raises(IncompatibleServer):
+                session.blobs.exists("0" * 64)
+
+
+def test_an_answer_of_another_shape_is_unexpected(make_client: Any) -> None:
+    with Scripted(lambda _: http("200 OK", "application/json", b'{"data":[]}', None, REVISION)) as server:
+        client = make_client(server.url)
+        session = client.session("s")
+        for call in (session.trajectories.count, session.trajectories.clear, lambda: list(client.sessions())):
+            with pytest.raises(UnexpectedAnswer, match="has no member"):
+                call()
+        with pytest.raises(UnexpectedAnswer, match="not those of blob"):
+            session.blobs.get("0" * 64)
+
+
+def test_a_problem_of_another_shape_is_still_a_problem(make_client: Any) -> None:
+    body = json.dumps({"code": ["x"], "errors": [7, {"line": 3, "detail": "b"}]}).encode()
+    with Scripted(lambda _: http("400 Bad", PROBLEM, body, None, "retry-after: " + "9" * 5000)) as server:
+        with pytest.raises(Problem, match="3: b") as refused:
+            make_client(server.url).session("s").describe()
+        assert refused.value.retry_after is None
+
+
+def test_what_fits_no_header_is_refused_before_it_is_sent(make_client: Any, url: str, session_name: str) -> None:
+    client = make_client(url, agent="A")
+    log = client.session(session_name).trajectories
+    for options in (
+        {"idempotency_key": "a\nb"},
+        {"if_match": "ü"},
+        {"if_none_match": 7},
+        {"agent": ""},
+        {"timeout": -1},
+    ):
+        with pytest.raises(UnsupportedValue):
+            log.append({"step": 1}, **options)
+    for items in ({"a": 1}, "abc", b"abc"):
+        with pytest.raises(UnsupportedValue, match="append takes one"):
+            log.extend(items)
+    with pytest.raises(UnsupportedValue, match="KiB"):
+        client.session(session_name).questions.ask("q", default="ü" * 4000)
+    with pytest.raises(UnsupportedValue, match="state path"):
+        client.session(session_name).state.set(7, 1)
+    assert not client.session(session_name).exists()
+    client.close()
+    with pytest.raises(BlackboardError, match="closed"):
+        log.count()
+
+
+def test_an_answer_beyond_the_bound_is_given_up(make_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("_sync", "_async"):
+        monkeypatch.setattr(f"agent_blackboard.{part}.transport.CONTENT_MAX", 10)
+    with Scripted(lambda _: http("200 OK", "application/json", b"[" * 11, None, REVISION)) as server:
+        with pytest.raises(BlackboardError, match="more than"):
+            make_client(server.url).session("s").describe()

@@ -206,3 +206,46 @@ def test_a_deleted_lease_is_lost(session: Any) -> None:
     assert session.state.get("leases/l") == {"holder": "another"}
     with pytest.raises(ValueError, match="at least"):
         session.lease("l", ttl=0.1)
+
+
+def test_a_tasks_effect_and_end_are_one_commit(session: Any) -> None:
+    session.requests.submit({"n": 1})
+    before = session.describe()["revision"]
+    with session.requests.next() as task, task.finishing({"ok": True}) as t:
+        t.append("trajectories", {"step": 1}).put("x", 1)
+    assert session.describe()["revision"] == before + 2
+    assert session.requests.get(1).done["result"] == {"ok": True}
+    with pytest.raises(StaleFence), task.finishing() as t:
+        t.append("trajectories", {"step": 2})
+    assert session.trajectories.count() == 1
+
+
+def test_a_server_that_is_away_leaves_claim_and_lease_to_their_time_limits(make_client: Any, server: Any) -> None:
+    session = make_client(server.url, agent="A", timeout=0.2).session("s")
+    session.requests.submit({"n": 1})
+    with pytest.raises(ZeroDivisionError), session.requests.next(ttl=60) as task, session.lease("l", ttl=1) as lease:
+        server.kill()
+        assert task.renew(60, 0.2)
+        while not lease.lost:
+            pass
+        with pytest.raises(LeaseLost):
+            lease.check()
+        1 / 0  # noqa: B018
+    server.start()
+    assert session.requests.get(1).claim["agent"] == "A"
+
+
+def test_a_worker_gives_up_where_no_session_comes(session: Any) -> None:
+    assert session.requests.claim_next(wait="30ms") is None
+    assert not session.exists()
+
+
+def test_a_lease_that_was_deleted_is_released_without_a_word(session: Any) -> None:
+    with session.lease("l", ttl=60):
+        session.state.delete("leases/l")
+    with session.lease("l", ttl=60) as lease:
+        session.state.set("leases/l", "another's")
+    assert lease.lost
+    with pytest.raises(LeaseHeld) as held, session.lease("l"):
+        pass
+    assert held.value.holder is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import Unpack
 
 from .._wire import WriteOptions, segment
-from ..errors import Problem
+from ..errors import Problem, UnexpectedAnswer
 from ..values import Blob
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ class AsyncBlobs:
         return Blob(raw["sha256"], raw["bytes"], raw["media_type"])
 
     async def get(self, sha256: str) -> bytes:
-        """The bytes of a blob. Raises BlobNotFound."""
-        return (await self._session.request("GET", f"blobs/{segment(sha256)}")).content
+        """The bytes of a blob, checked by their hash. Raises BlobNotFound."""
+        answer = await self._session.request("GET", f"blobs/{segment(sha256)}")
+        if hashlib.sha256(answer.content).hexdigest() != sha256.lower():
+            raise UnexpectedAnswer(f"the bytes are not those of blob {sha256}", answer.status)
+        return answer.content
 
     async def exists(self, sha256: str) -> bool:
         """Whether the session has a blob."""

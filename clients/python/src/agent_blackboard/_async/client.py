@@ -26,7 +26,8 @@ class AsyncClient:
     """A client of one server, with a pool of connections. It may be shared, and is closed by `with` or `aclose`.
 
     `url` and `token` default to BLACKBOARD_URL and BLACKBOARD_TOKEN. `timeout` is the limit of one call with all its
-    retries, in seconds; the time that the server was asked to wait is added. `agent` names the writer.
+    retries, in seconds; the time that the server was asked to wait is added. `agent` names the writer. An asynchronous
+    client belongs to the event loop that it is first used in.
     """
 
     def __init__(
@@ -41,8 +42,8 @@ class AsyncClient:
         headers: Mapping[str, str] | None = None,
         verify: Any = True,
     ) -> None:
-        if timeout <= 0 or connect_timeout <= 0:
-            raise ValueError("a timeout is more than 0 seconds")
+        checked_timeout(timeout)
+        checked_timeout(connect_timeout)
         self.agent = agent
         self.timeout = timeout
         self._transport = AsyncTransport(
@@ -107,9 +108,10 @@ class AsyncClient:
         if not isinstance(json, Unset):
             content, media_type = json_bytes(json), media_type or JSON
         if content is not None:
-            sent.setdefault("Content-Type", media_type or JSON)
+            sent.setdefault("Content-Type", header("media_type", media_type or JSON))
         asked = {"claim": options.get("claim"), "fence": options.get("fence"), **(params or {})}
-        limit = options.get("timeout") or self.timeout
+        given = options.get("timeout")
+        limit = self.timeout if given is None else checked_timeout(given)
         waited = 0.0 if wait is None else seconds(wait)
         if wait is not None:
             asked["wait"] = duration(min(waited, WAIT_MAX))
@@ -117,14 +119,14 @@ class AsyncClient:
         return await self._transport.answer(call)
 
     def _headers(self, method: str, options: WriteOptions) -> dict[str, str]:
-        agent = options.get("agent") or self.agent
+        agent = self.agent if options.get("agent") is None else options.get("agent")
         made = {
             "X-Agent-ID": None if agent is None else encoded_agent(agent),
             "If-Match": options.get("if_match"),
             "If-None-Match": options.get("if_none_match"),
             "Idempotency-Key": None if method in READS else options.get("idempotency_key"),
         }
-        return {name: value for name, value in made.items() if value is not None}
+        return {name: header(name, value) for name, value in made.items() if value is not None}
 
     async def server(self) -> dict[str, Any]:
         """The server's name, version and addresses."""
@@ -197,7 +199,23 @@ class AsyncClient:
 
 def encoded_agent(agent: str) -> str:
     """An agent's name as the header has it."""
+    if not isinstance(agent, str) or not agent:
+        raise UnsupportedValue(f"an agent's name is text that is not empty, not {agent!r}")
     try:
         return quote(agent, safe="")
     except UnicodeEncodeError as error:
         raise UnsupportedValue("an agent's name has an unpaired surrogate") from error
+
+
+def header(name: str, value: Any) -> str:
+    """A value that fits a header."""
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value.strip():
+        raise UnsupportedValue(f"{name} is printable ASCII text, not {value!r}")
+    return value
+
+
+def checked_timeout(seconds: float) -> float:
+    """A time limit in seconds."""
+    if not seconds > 0:
+        raise UnsupportedValue(f"a timeout is more than 0 seconds, not {seconds}")
+    return seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from typing_extensions import TypedDict, Unpack
 
 from .._wire import WAIT_MAX, ReadOptions, WriteOptions, json_text, unchanged
-from ..errors import PreconditionFailed, SessionNotFound
+from ..errors import PreconditionFailed, SessionNotFound, UnsupportedValue
 from ..values import Appended, Entry, Page, Written, appended, entry, written
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class AsyncLog:
 
     async def extend(self, items: Iterable[Mapping[str, Any] | str], **options: Unpack[WriteOptions]) -> Appended:
         """Append items by one commit, all or none."""
+        if isinstance(items, (str, bytes, Mapping)):
+            raise UnsupportedValue("extend takes many items; append takes one")
         return await self._append([dict(item) if isinstance(item, Mapping) else item for item in items], {}, options)
 
     async def append_value(self, key: str, value: Any, **options: Unpack[WriteOptions]) -> Appended:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from typing_extensions import Unpack
 
-from .._wire import Seconds, WriteOptions, duration, seconds
+from .._wire import Seconds, WriteOptions, duration, json_text, seconds
+from ..errors import UnsupportedValue
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
+
+DEFAULT_MAX = 16 << 10
+"""The longest default in bytes, percent-encoded: it is in the address, and the server limits a head to 32 KiB."""
 
 
 class AsyncQuestions(AsyncLog):
@@ -25,6 +30,8 @@ class AsyncQuestions(AsyncLog):
     ) -> Appended:
         """Post a question without waiting. After `expires` the server answers it with `default`."""
         item = {"question": question} if isinstance(question, str) else dict(question)
+        if default is not None and len(quote(json_text(default))) > DEFAULT_MAX:
+            raise UnsupportedValue(f"a default has at most {DEFAULT_MAX >> 10} KiB, percent-encoded")
         params = {"expires": None if expires is None else duration(expires), "default": default}
         return await self._append(item, params, options)
 

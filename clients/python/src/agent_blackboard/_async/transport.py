@@ -28,6 +28,7 @@ SERVER_SECONDS = 5.0
 """The limit of asking which server it is."""
 READS = frozenset({"GET", "HEAD"})
 # Refusals that an older or newer server gives to calls of this client.
+SESSION = re.compile(r"/v1/sessions/[^/]")
 FOREIGN = frozenset({"route-not-found", "method-not-allowed", "unknown-parameter", "unknown-field"})
 
 
@@ -98,6 +99,8 @@ class AsyncTransport:
     @asynccontextmanager
     async def stream(self, call: AsyncCall) -> AsyncIterator[httpx.Response]:
         """The answer to one try of a call, its body not read yet. An answer over 399 is raised."""
+        if self.http.is_closed:
+            raise BlackboardError("the client is closed")
         deadline = time.monotonic() + call.timeout + call.wait
         content = call.content() if callable(call.content) else call.content
         try:
@@ -120,9 +123,16 @@ class AsyncTransport:
     async def _try(self, call: AsyncCall, deadline: float) -> Answer:
         async with self.stream(call) as response:
             content = await self._body(response, deadline)
-        kind = response.headers.get("content-type", "")
-        if kind.startswith("text/html"):
-            raise UnexpectedAnswer(self._failed(call, f"an answer {response.status_code} of type {kind}"), 200, content)
+        kind = response.headers.get("content-type", "").lower()
+        # Every answer about a session tells its revision; every other one is JSON.
+        ours = (
+            "blackboard-revision" in response.headers
+            if SESSION.match(call.path)
+            else kind.startswith("application/json")
+        )
+        if not ours:
+            text = self._failed(call, f"an answer {response.status_code} of type {kind or 'unknown'}")
+            raise UnexpectedAnswer(text, response.status_code, content)
         return Answer(response.status_code, response.headers, content)
 
     async def _body(self, response: httpx.Response, deadline: float) -> bytes:
@@ -194,8 +204,14 @@ def refusal(call: AsyncCall, response: httpx.Response, content: bytes) -> Blackb
 
 def checked_url(url: str) -> str:
     """The address of a server, without a slash at its end. Raises ValueError for what is none."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts, port = httpx.URL(url), urlsplit(url).port
+    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+        raise ValueError(f"the server's address is no URL: {error}") from error
+    if parts.userinfo:
+        raise ValueError("the server's address has a user or password; a token goes into `token` or BLACKBOARD_TOKEN")
+    known = parts.scheme in ("http", "https") and parts.host and not re.search(r"[\s\x00-\x1f]", url)
+    if not known or port == 0 or parts.query or parts.fragment:
         raise ValueError(f"the server's address is like http://127.0.0.1:8733, not {url!r}")
     return url.rstrip("/")
 
