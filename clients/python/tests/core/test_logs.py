@@ -157,3 +157,11 @@ def test_the_servers_refusals_name_the_part(session: Any) -> None:
     assert refused.value.code == "array-required"
     assert refused.value.instance.startswith("urn:uuid:")
     assert "array-required" in str(refused.value)
+
+
+def test_a_write_without_a_key_leaves_none_behind(session: Any) -> None:
+    session.request("PUT", "state/x", json=1, keyed=False)
+    session.request("PUT", "state/x", json=1, keyed=False)
+    assert session.describe()["revision"] == 1
+    session.request("PUT", "state/x", json=1)
+    assert session.describe()["revision"] == 2

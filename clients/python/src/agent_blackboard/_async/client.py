@@ -97,9 +97,13 @@ class AsyncClient:
         media_type: str | None = None,
         headers: Mapping[str, str] | None = None,
         wait: Seconds | None = None,
+        keyed: bool = True,
         **options: Unpack[WriteOptions],
     ) -> Answer:
         """Make any call of the contract. `path` is percent-encoded; `wait` is at most 60 s.
+
+        With `keyed=False` a write has no idempotency key, which the server would keep for 24 hours: for writes whose
+        repetition does no harm.
 
         Raises Problem, ConnectionFailed, UnexpectedAnswer, IncompatibleServer, and UnsupportedValue for a value that
         is no JSON.
@@ -115,7 +119,7 @@ class AsyncClient:
         waited = 0.0 if wait is None else seconds(wait)
         if wait is not None:
             asked["wait"] = duration(min(waited, WAIT_MAX))
-        call = AsyncCall(method, path, asked, content, sent, limit, min(waited, WAIT_MAX))
+        call = AsyncCall(method, path, asked, content, sent, limit, min(waited, WAIT_MAX), keyed=keyed)
         return await self._transport.answer(call)
 
     def _headers(self, method: str, options: WriteOptions) -> dict[str, str]:

@@ -98,6 +98,7 @@ class AsyncSession:
         media_type: str | None = None,
         headers: Mapping[str, str] | None = None,
         wait: Seconds | None = None,
+        keyed: bool = True,
         **options: Unpack[WriteOptions],
     ) -> Answer:
         """Make any call about this session. `path` is below the session and percent-encoded: `state/tasks`."""
@@ -110,6 +111,7 @@ class AsyncSession:
             media_type=media_type,
             headers=headers,
             wait=wait,
+            keyed=keyed,
             **options,
         )
 

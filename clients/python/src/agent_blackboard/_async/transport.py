@@ -46,6 +46,8 @@ class AsyncCall:
     wait: float = 0.0
     """The time that the server may wait before it answers, in seconds."""
     retry: bool = True
+    keyed: bool = True
+    """Whether a write gets an idempotency key."""
 
     @property
     def key(self) -> str | None:
@@ -81,7 +83,7 @@ class AsyncTransport:
 
     async def answer(self, call: AsyncCall) -> Answer:
         """Make a call. Raises Problem, ConnectionFailed, UnexpectedAnswer or IncompatibleServer."""
-        if call.method not in READS and call.key is None:
+        if call.keyed and call.method not in READS and call.key is None:
             call.headers["Idempotency-Key"] = str(uuid.uuid4())
         deadline = time.monotonic() + call.timeout + call.wait
         backoff = Backoff()
