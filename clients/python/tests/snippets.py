@@ -29,7 +29,7 @@ def run_page(name: str, *, instead: tuple[str, str] | None = None, **names: Any)
 
     def compiled(block: re.Match[str], flags: int) -> CodeType:
         source = "\n" * text.count("\n", 0, block.start(1)) + block[1]
-        return compile(source, name, "exec", flags)
+        return compile(source, name, "exec", flags, dont_inherit=True)
 
     async def run() -> None:
         for block in blocks:
