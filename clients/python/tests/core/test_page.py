@@ -20,3 +20,16 @@ def test_the_guides_snippets_run_as_they_stand(server: object, tmp_path: Path, m
     assert names["image"] == names["png"]
     assert "tasks/t1" in names["changes"] or names["changes"]
     names["client"].close()
+
+
+def test_the_snippet_of_the_readme_runs_as_it_stands(url: str, session_name: str) -> None:
+    page = "../../README.md"
+    names = snippets.run_page(
+        page,
+        instead=(
+            '"http://127.0.0.1:8733", agent="AppAgent").session("demo"',
+            f'"{url}", agent="AppAgent").session("{session_name}"',
+        ),
+    )
+    assert names["session"].state["counters/printed"] == 1
+    names["session"].client.close()
