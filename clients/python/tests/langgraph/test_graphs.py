@@ -1,4 +1,4 @@
-"""Graphs on the saver: interrupts, time travel, subgraphs, and delta channels, in the way LangGraph's guides use them."""
+"""Graphs on the saver, as LangGraph's guides use them: interrupts, time travel, subgraphs and delta channels."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Chat(TypedDict):
 
 class Foo(TypedDict):
     foo: str
+    bar: Annotated[list[str], operator.add]
+
+
+class Bar(TypedDict):
     bar: Annotated[list[str], operator.add]
 
 
@@ -78,7 +82,7 @@ async def test_a_person_answers_an_interrupt_later(saver: BlackboardSaver, url: 
 
 
 def test_subgraphs_and_sends_have_their_namespaces(saver: BlackboardSaver) -> None:
-    inner = StateGraph(Foo)
+    inner = StateGraph(Foo, output_schema=Bar)
     inner.add_node("ask", lambda state: {"bar": [f"{state['foo']}={interrupt('?')}"]})
     inner.add_edge(START, "ask")
     outer = StateGraph(Foo)
@@ -138,6 +142,22 @@ def test_a_pruned_thread_keeps_the_chains_of_its_delta_channels(
     for thread in ("t", "copy"):
         further = graph.invoke({"n": 9, "log": ["in9"]}, config(thread, checkpoint_ns=None))
         assert further["log"] == [*expected["log"], "in9", "a9", "b10", "c10"]
+
+
+def test_branches_of_delta_channels_are_those_of_langgraphs_own_saver(saver: BlackboardSaver) -> None:
+    graphs = [log_graph(saver), log_graph(InMemorySaver())]
+    for steps in (3, 5, 2, 9):
+        for graph in graphs:
+            for turn in range(2):
+                graph.invoke({"n": turn, "log": [f"in{turn}"]}, config(checkpoint_ns=None))
+            back = list(graph.get_state_history(config(checkpoint_ns=None)))[steps]
+            branch = graph.update_state(back.config, {"log": ["edited"]}, as_node="c")
+            graph.invoke({"n": 7, "log": ["branch"]}, branch)
+        ours, theirs = (list(graph.get_state_history(config(checkpoint_ns=None))) for graph in graphs)
+        assert [state.values for state in ours] == [state.values for state in theirs]
+    saver.prune(["t"])
+    ours, theirs = (graph.get_state(config(checkpoint_ns=None)) for graph in graphs)
+    assert ours.values == theirs.values
 
 
 async def test_a_delta_history_is_that_of_the_base_class(saver: BlackboardSaver) -> None:

@@ -17,13 +17,14 @@ from ..conftest import Server
 from .threads import config, found, id_of, put
 
 JOKE = Path(__file__).with_name("joke.py")
+JOKED = "cats: why? Because. Ha!"
 
 
 @pytest.mark.parametrize(
     ("graph", "deadly", "ran", "final"),
     [
-        ("chain", "improve_joke", ["generate_joke", "improve_joke", "improve_joke", "polish_joke"], "cats: why? Because. Ha!"),
-        ("chain", "polish_joke", ["generate_joke", "improve_joke", "polish_joke", "polish_joke"], "cats: why? Because. Ha!"),
+        ("chain", "improve_joke", ["generate_joke", "improve_joke", "improve_joke", "polish_joke"], JOKED),
+        ("chain", "polish_joke", ["generate_joke", "improve_joke", "polish_joke", "polish_joke"], JOKED),
         (
             "parallel",
             "call_poem",
@@ -31,7 +32,7 @@ JOKE = Path(__file__).with_name("joke.py")
             "a joke of cats, a story of cats, a poem of cats",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_killed_graph_goes_on_where_it_was(
     url: str, prefix: str, tmp_path: Path, graph: str, deadly: str, ran: list[str], final: str
 ) -> None:

@@ -75,7 +75,9 @@ class AsyncTransport:
         every = {"User-Agent": "agent-blackboard/0.1.0", **(headers or {})}
         if token is not None:
             every["Authorization"] = f"Bearer {checked_token(token)}"
-        self.http = httpx.AsyncClient(base_url=self.url, headers=every, verify=verify, follow_redirects=False)
+        # Certificates are loaded for TLS only: that takes longer than a call.
+        checked = verify if self.url.startswith("https:") else False
+        self.http = httpx.AsyncClient(base_url=self.url, headers=every, verify=checked, follow_redirects=False)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -154,7 +156,8 @@ class AsyncTransport:
 
     async def _check_server(self, failure: BlackboardError) -> None:
         """Raise IncompatibleServer where a refusal comes from a server that this client does not speak with."""
-        foreign = isinstance(failure, UnexpectedAnswer) or (isinstance(failure, Problem) and failure.code in FOREIGN)
+        unexpected = isinstance(failure, UnexpectedAnswer) and failure.status < 500
+        foreign = unexpected or (isinstance(failure, Problem) and failure.code in FOREIGN)
         if self._compatible or not foreign:
             return
         try:
