@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ INTEGER_BITS_MAX = 14_000
 """The longest integer that stands in the state as it is, in bits; the server's limit is 4,300 digits."""
 LEVELS_MAX = 64
 """The levels of JSON that stand in the state as they are; the server's limit is 128, the path included."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 Reference = dict[str, Any]
 
@@ -112,7 +115,7 @@ def is_plain(value: Any, levels: int = LEVELS_MAX) -> bool:
     """
     kind: Any = type(value)
     if kind is str:
-        return not any("\ud800" <= character <= "\udfff" for character in value)
+        return bool(value.isascii() or SURROGATE.search(value) is None)
     if kind is int:
         return bool(value.bit_length() <= INTEGER_BITS_MAX)
     if kind is float:
