@@ -5,16 +5,20 @@
 
 pub(crate) mod address;
 pub(crate) mod history;
+pub(crate) mod inbox;
 pub(crate) mod intake;
+pub(crate) mod log_page;
 pub(crate) mod offload;
 pub(crate) mod params;
 pub(crate) mod pieces;
 pub(crate) mod prompt;
 pub(crate) mod refusal;
 pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod segments;
 pub(crate) mod signed_url;
 pub(crate) mod suggestion;
+pub(crate) mod tag;
 pub(crate) mod view;
 pub(crate) mod yielding;
 

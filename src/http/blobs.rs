@@ -12,11 +12,11 @@ use super::request::body::linger;
 use super::request::path::{BlobPath, SessionPath};
 use super::response::problem::Problem;
 use super::response::stored_bytes::{IMMUTABLE, body, describe, requested_part};
-use super::response::tag::{Rendering, Resource};
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written};
 use crate::api::address::blob_url;
 use crate::api::refusal::{Refusal, no_blob};
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Blob, Board, Code, Digest, MediaType};
 
 /// The result of an upload.

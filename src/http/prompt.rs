@@ -9,10 +9,10 @@ use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
-use super::response::tag::{Rendering, Resource};
 use super::response::{EMPTY_HEADER, JSON, emptiness, prefers, segments};
 use crate::api::prompt::{Prompt, PromptQuery};
 use crate::api::signed_url::ImageAddresses;
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, PromptFormat};
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";

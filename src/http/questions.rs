@@ -9,7 +9,6 @@ use super::openapi;
 use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
-use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::fields::members;
@@ -17,6 +16,7 @@ use crate::api::intake::fields::{answer_member, is_blank};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{invalid_field, unknown_field};
+use crate::api::tag::Resource;
 use crate::board::{Command, LogName, QuestionCommand, Seq, Ttl};
 
 /// An answer, or a skip: exactly one of the two.

@@ -1,7 +1,7 @@
 //! Sessions: list, create or configure, describe, delete.
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,28 +14,29 @@ use utoipa::ToSchema;
 
 use super::access::session_detail::Sight;
 use super::openapi;
-use super::read::shared_scans::{ListText, Listed, PAGE_BYTES};
+use super::read::shared_scans::{ListText, Listed};
 use super::read::until::SoughtSession;
 use super::read::{Early, Reading};
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
 use super::request::path::SessionPath;
 use super::response::problem::Problem;
-use super::response::tag::Resource;
 use super::response::unwritten;
 use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
 use crate::api::address::session_url;
+use crate::api::inbox::{PAGE_BYTES, labels_param, listing};
 use crate::api::intake::session::session_patch;
 use crate::api::intake::settings::{SettingsBody, SettingsPatchBody};
 use crate::api::intake::until::Until;
 use crate::api::offload::offload;
-use crate::api::params::{Params, invalid};
+use crate::api::params::Params;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::no_session;
+use crate::api::tag::Resource;
 use crate::api::view::write_json;
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionCommand, SessionName, Summary};
-use crate::service::{Listed as ListedSession, Listing, Published, Service};
+use crate::service::{Listed as ListedSession, Published, Service};
 
 /// The number of sessions on a page by default.
 const LIST_DEFAULT: usize = 100;
@@ -301,23 +302,6 @@ fn version(found: &[ListedSession]) -> u64 {
         summary.name.as_str().hash(&mut hasher);
     }
     hasher.finish()
-}
-
-pub(super) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Refusal> {
-    let labels = params.list("label")?.unwrap_or_default();
-    let pair = |label: &String| {
-        let (name, value) = label.split_once(':')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    let pairs = labels.iter().map(pair).collect::<Option<_>>();
-    pairs.ok_or_else(|| invalid("label", "must be name:value, several separated by commas; a value with a comma needs a JSON array"))
-}
-
-/// Lists the sessions that the caller reaches and that have this prefix and all these labels.
-pub(super) fn listing(prefix: &str, labels: &[(String, String)], caller: &Caller) -> Listing {
-    let (prefix, labels, stems) = (prefix.to_owned(), labels.to_vec(), caller.stems());
-    let caller = caller.clone();
-    Listing { prefix, labels, stems, reaches: Arc::new(move |name| caller.reaches(name)) }
 }
 
 /// Describe a session

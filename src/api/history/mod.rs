@@ -2,3 +2,4 @@
 
 pub(crate) mod audit;
 pub(crate) mod diff;
+pub(crate) mod diff_page;

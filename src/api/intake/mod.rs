@@ -2,6 +2,7 @@
 
 pub(crate) mod fields;
 pub(crate) mod filter;
+pub(crate) mod history;
 pub(crate) mod items;
 pub(crate) mod profile;
 pub(crate) mod session;

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::tag::{Rendering, Resource};
 use crate::auth::{Caller, Scope};
 use crate::board::Extent;
-use crate::http::response::tag::{Rendering, Resource};
 
 /// The step to which sizes are rounded up for a caller who may not see all memories, in bytes.
 const SIZE_STEP: u64 = 1 << 20;

@@ -5,6 +5,7 @@ use axum::response::Response;
 
 use crate::api::address::session_url;
 use crate::api::pieces::Pieces;
+use crate::api::tag::{Rendering, Resource, Tag};
 use crate::board::SessionName;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -12,7 +13,6 @@ use crate::http::request::body::{linger, media_type, unsupported};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::{Rendering, Resource, Tag};
 use crate::http::response::{Answer, NDJSON};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;

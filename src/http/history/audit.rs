@@ -7,13 +7,13 @@ use crate::api::history::audit::AuditPage;
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::tag::{Rendering, Resource};
 use crate::api::view::change::KINDS;
 use crate::board::{Order, Revision};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
-use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{JSON, NDJSON, prefers};
 use crate::service::{Published, ServiceError};
 

@@ -4,9 +4,6 @@ pub(crate) mod archive;
 pub(crate) mod audit;
 pub(crate) mod checkpoints;
 pub(crate) mod diff;
-use std::fmt::Display;
-use std::str::FromStr;
-
 use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
@@ -15,17 +12,14 @@ use utoipa::ToSchema;
 use super::openapi;
 use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::response::problem::Problem;
-use super::response::tag::Resource;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::session_url;
-use crate::api::intake::fields::text_of;
 use crate::api::intake::fields::{named, needed};
+use crate::api::intake::history::{at_member, name_member};
 use crate::api::refusal::Refusal;
-use crate::api::refusal::invalid_field;
-use crate::board::json;
-use crate::board::json::Kind;
-use crate::board::{Revision, SessionName};
+use crate::api::tag::Resource;
+use crate::board::SessionName;
 use crate::service::At;
 
 /// The name of a fork, and the point to fork.
@@ -155,35 +149,4 @@ fn new_restore(text: &str) -> Result<At, Refusal> {
 pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
     writing.finish_query()?;
     writing.purge(|written| written.changed(written.session_tag(), None)).await
-}
-
-/// Parses a name in a body.
-pub(super) fn name_member<T>(pointer: &str, value: &str) -> Result<T, Refusal>
-where
-    T: FromStr<Err: Display>,
-{
-    if json::kind(value) != Kind::String {
-        return Err(invalid_field(pointer.to_owned(), "expected a name, as a string"));
-    }
-    let name = text_of(value, pointer)?.parse();
-    name.map_err(|why: T::Err| invalid_field(pointer.to_owned(), why.to_string()))
-}
-
-/// Parses a point in a session's history in a body.
-fn at_member(pointer: &str, value: &str) -> Result<At, Refusal> {
-    let why = "expected a revision, or a checkpoint's name";
-    match json::kind(value) {
-        Kind::String => name_member(pointer, value),
-        // Any larger number is a revision that does not exist.
-        Kind::Number if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-            value.parse().map_err(|_| invalid_field(pointer.to_owned(), why))
-        }
-        Kind::Number => {
-            let revision = json::whole(value).map(|whole| At::Revision(Revision(whole)));
-            revision.ok_or_else(|| invalid_field(pointer.to_owned(), why))
-        }
-        Kind::Null | Kind::Bool | Kind::Array | Kind::Object => {
-            Err(invalid_field(pointer.to_owned(), why))
-        }
-    }
 }

@@ -4,11 +4,11 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Log, json};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::LogPath;
-use crate::http::response::tag::{Rendering, Resource};
 
 /// The total cost of an agent's steps.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,7 +6,6 @@
 pub(crate) mod blackboard;
 pub(crate) mod entries;
 pub(crate) mod memory;
-pub(crate) mod page;
 mod page_wait;
 
 use axum::body::Body;
@@ -20,17 +19,17 @@ use super::request::items::{posted, replaced};
 use super::request::path::LogPath;
 use super::response::chunked;
 use super::response::problem::Problem;
-use super::response::tag::Resource;
-use super::response::{JSON, NDJSON};
+use super::response::{JSON, NDJSON, prefers};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
 use crate::api::intake::tasks::plan_params;
+use crate::api::log_page::{EntryPage, LogQuery};
 use crate::api::params::invalid;
+use crate::api::tag::Resource;
 use crate::board::{Command, LogCommand, Which};
 use crate::service::Published;
-use page::{EntryPage, LogQuery};
 use page_wait::SoughtPage;
 
 /// Read a log
@@ -51,7 +50,8 @@ pub(super) async fn get(
     LogPath { session, log }: LogPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let query = LogQuery::params(&session, &reading.headers, &mut reading.params)?;
+    let lines = prefers(&reading.headers, &[NDJSON, "application/jsonl"]);
+    let query = LogQuery::params(&session, lines, &mut reading.params)?;
     let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
     let mut sought = SoughtPage::new(&session, &log, &query, format);
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;

@@ -1,11 +1,11 @@
 //! Waiting for a page of a log that has an entry after `after`.
 
-use super::page::LogQuery;
+use crate::api::log_page::LogQuery;
 use crate::api::refusal::no_session;
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, LogName, Revision, SessionName};
 use crate::http::read::Early;
 use crate::http::read::wait::Sought;
-use crate::http::response::tag::{Rendering, Resource};
 use crate::service::Published;
 
 /// A page of a log, which a reader may wait for.

@@ -19,9 +19,6 @@ use crate::service::Service;
 /// The minimum interval between two looks at an awaited list.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The size in bytes at which a page ends, whatever its limit.
-pub(crate) const PAGE_BYTES: usize = 1 << 20;
-
 /// A list that covers several sessions, and can be awaited.
 pub(crate) trait Listed: Sync {
     /// Returns the list's name. Two lists of one name show the same to callers with the same rights.

@@ -9,11 +9,11 @@ use super::Early;
 use super::wait::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Code, Revision, SessionName, StatePath, StateValue};
 use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::{Rendering, Resource};
 use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{Published, Service};
 

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::Early;
 use crate::api::params::{Params, invalid};
+use crate::api::tag::Rendering;
 use crate::board::Revision;
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::Rendering;
 use crate::service::{Published, ServiceError};
 
 /// The maximum of `wait`, in milliseconds.

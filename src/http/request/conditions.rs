@@ -4,9 +4,9 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
+use crate::api::tag::{Resource, Tag, version};
 use crate::board::{Code, Condition, Epoch, Matches, SessionId};
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::{Resource, Tag, version};
 
 /// The number of bytes of a tag's quotes.
 const QUOTES: usize = 2;

@@ -6,7 +6,6 @@ pub(crate) mod range;
 pub(crate) mod request_id;
 pub(crate) mod segments;
 pub(crate) mod stored_bytes;
-pub(crate) mod tag;
 pub(in crate::http) mod trace_context;
 
 use axum::body::Body;
@@ -15,9 +14,9 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::error::Category;
 
+use crate::api::tag::Tag;
 use crate::board::{AgentName, Board, Code, Revision, TokenName};
 use problem::Problem;
-use tag::Tag;
 
 /// The header that tells whether a board's four logs are empty.
 pub(crate) const EMPTY_HEADER: HeaderName = HeaderName::from_static("blackboard-empty");
@@ -57,7 +56,7 @@ impl Answer {
 
     /// Adds the tag of the resource shown or written.
     pub(super) fn tag(self, tag: &Tag) -> Self {
-        self.header(header::ETAG, tag.value())
+        self.header(header::ETAG, tag_value(tag))
     }
 
     /// Adds a header.
@@ -128,6 +127,12 @@ pub(crate) struct LoggedReason(pub(crate) &'static str);
 /// Returns the value of [`EMPTY_HEADER`].
 pub(crate) fn emptiness(board: &Board) -> HeaderValue {
     HeaderValue::from_static(if board.is_empty() { "true" } else { "false" })
+}
+
+/// Returns a tag as a header's value.
+pub(crate) fn tag_value(tag: &Tag) -> HeaderValue {
+    // A tag is printable ASCII by construction.
+    HeaderValue::from_str(tag.as_str()).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
 /// Returns a session's revision as a header's value.

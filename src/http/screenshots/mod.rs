@@ -15,10 +15,10 @@ use super::request::path::EntryPath;
 use super::response::problem::Problem;
 use super::response::stored_bytes;
 use super::response::stored_bytes::{IMMUTABLE, describe, requested_part};
-use super::response::tag::{Rendering, Resource};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::{SignedQuery, not_signed};
+use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};
 

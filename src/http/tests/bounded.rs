@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::api::log_page::LogQuery;
 use crate::api::params::Params;
 use crate::api::pieces::Pieces;
 use crate::api::segments::Segments;
@@ -24,7 +25,6 @@ use crate::board::{
     Board, Command, Condition, Image, Item, LogCommand, LogName, Policy, Screenshot, SessionName,
     Terms, Write,
 };
-use crate::http::logs::page::LogQuery;
 use crate::http::response::chunked;
 use crate::http::response::segments;
 use crate::service::{Clock, ImageBytes, Reply, Service};
@@ -124,7 +124,7 @@ async fn an_image_in_its_place_comes_in_pieces() {
         let request = Request::get(format!("/?{query}")).header(header::ACCEPT, accept);
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         let mut params = Params::from_request_parts(&mut parts, &()).await.unwrap();
-        let query_of = LogQuery::params(&name(), &parts.headers, &mut params).unwrap();
+        let query_of = LogQuery::params(&name(), false, &mut params).unwrap();
         let service = world.service.clone();
         let pieces = query_of.pieces(service, Arc::clone(&board), LogName::Screenshots).await;
         let answer = bounded(pieces).await;

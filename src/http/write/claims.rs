@@ -7,10 +7,10 @@ use axum::response::Response;
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
+use crate::api::tag::{Resource, Tag};
 use crate::board::{self, Command, LogName, Seq};
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::{Resource, Tag};
 use crate::service::{NextClaim, Reply, Wait};
 
 impl Writing {

@@ -8,12 +8,12 @@ use axum::response::Response;
 use super::Writing;
 use super::response::{ShapeResult, Written};
 use crate::api::refusal::{no_session, refused};
+use crate::api::tag::Resource;
 use crate::board::{
     Board, Command, Condition, Hashing, Rejected, SessionName, Terms, Write, permits,
 };
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::Resource;
 use crate::http::response::unwritten;
 use crate::service::{At, Import, Imported, ServiceError};
 

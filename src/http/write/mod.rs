@@ -24,12 +24,12 @@ use super::request::conditions::condition;
 use super::request::idempotency::Repeat;
 use super::request::path::{Author, SessionPath};
 use super::response::problem::Problem;
-use super::response::tag::{Resource, Tag, version};
 use super::response::trace_context::Trace;
-use super::response::unwritten;
+use super::response::{tag_value, unwritten};
 use crate::api::offload::work;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Place, no_blob_at, refused};
+use crate::api::tag::{Resource, Tag, version};
 use crate::api::view::agent::{Seen, write_agent};
 use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
@@ -271,7 +271,7 @@ impl Writing {
         let mut problem = Problem::from(error);
         if let Some(version) = present {
             let tag = self.present_tag(version, resource);
-            problem = problem.header(header::ETAG, tag.value());
+            problem = problem.header(header::ETAG, tag_value(&tag));
         }
         if let Some(current) = current
             && self.caller.may(Scope::Read)

@@ -14,12 +14,12 @@ use utoipa::ToSchema;
 use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{Remarks, Skipped};
 use crate::api::refusal::Fault;
+use crate::api::tag::{Resource, Tag};
 use crate::auth::Caller;
 use crate::board;
 use crate::board::{Epoch, Json, LogName, Revision, Seq, SessionName, Version};
 use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
-use crate::http::response::tag::{Resource, Tag};
 use crate::service::Receipt;
 
 /// The header that marks a replayed response.

@@ -7,10 +7,10 @@ use axum::response::Response;
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
+use crate::api::tag::Resource;
 use crate::board::{BLOB_BYTES_MAX, Code, Digest, MediaType};
 use crate::http::request::body::Arriving;
 use crate::http::response::problem::Problem;
-use crate::http::response::tag::Resource;
 use crate::service::{Upload, Uploaded};
 
 impl Writing {

@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use axum::http::HeaderValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::board::{
@@ -153,12 +152,6 @@ impl Tag {
     /// Returns the tag's text, with its quotes.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Returns the tag as a header's value.
-    pub(crate) fn value(&self) -> HeaderValue {
-        // A tag is printable ASCII by construction.
-        HeaderValue::from_str(&self.0).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
     }
 }
 

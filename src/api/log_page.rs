@@ -2,7 +2,6 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,8 +18,6 @@ use crate::board::{
     SessionName,
 };
 use crate::fairness::compute;
-use crate::http::response::problem::Problem;
-use crate::http::response::{NDJSON, prefers};
 use crate::service::{Service, ServiceError};
 
 /// The number of entries on a page by default.
@@ -37,7 +34,7 @@ const EXAMINED_BYTES_MAX: u64 = 8 << 20;
 
 /// A page of a log.
 #[derive(Serialize, ToSchema)]
-pub(super) struct EntryPage<'a> {
+pub(crate) struct EntryPage<'a> {
     /// The matching entries, in the requested order.
     entries: Vec<EntryBody<'a>>,
     /// The seq of the last entry examined: the value of `after` for the next page, or of `before` with `order=desc`.
@@ -60,12 +57,12 @@ pub(crate) struct LogQuery {
 }
 
 impl LogQuery {
-    /// Takes the parameters of a log.
+    /// Takes the parameters of a log. `lines` asks for bare items, one per line.
     pub(crate) fn params(
         session: &SessionName,
-        headers: &HeaderMap,
+        lines: bool,
         params: &mut Params,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Refusal> {
         let latest = params.count("latest", 1, LIMIT_MAX)?;
         let seq = |number: Option<u64>| number.map(Seq);
         let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
@@ -76,9 +73,7 @@ impl LogQuery {
         if latest.is_some()
             && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
         {
-            return Err(
-                invalid("latest", "cannot be combined with after, before, limit or order").into()
-            );
+            return Err(invalid("latest", "cannot be combined with after, before, limit or order"));
         }
         let selection = Selection {
             after: seq(after),
@@ -91,13 +86,7 @@ impl LogQuery {
             keys: keys_param(params)?,
             images: images_param(params)?.unwrap_or(ImagesShown::Url),
         };
-        Ok(Self {
-            selection,
-            limit,
-            latest,
-            view,
-            lines: prefers(headers, &[NDJSON, "application/jsonl"]),
-        })
+        Ok(Self { selection, limit, latest, view, lines })
     }
 
     /// Returns true if bare items were requested, one per line.

@@ -1,0 +1,143 @@
+//! Search over all sessions: the query, and the hits as JSON.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::params::{Params, invalid};
+use super::refusal::{Refusal, no_session};
+use crate::auth::Caller;
+use crate::board::{AgentName, LogName, SessionName, Timestamp};
+use crate::search::{Query, RANKED_MAX};
+use crate::service::{Hit, Hits, Service, ServiceError, Sought};
+
+/// The number of hits on a page by default.
+const LIMIT_DEFAULT: usize = 20;
+
+/// The maximum number of hits on a page.
+const LIMIT_MAX: u64 = 100;
+
+/// The names of logs in hits; all memories have one.
+const SEARCHED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
+
+/// A page of hits.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchPage {
+    /// At most `limit` hits, best first.
+    hits: Vec<HitBody>,
+    /// The value of `after` for the next page; null at the end.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// An entry with the words.
+#[derive(Serialize, ToSchema)]
+struct HitBody {
+    /// The session's name.
+    #[schema(example = "sess_12345")]
+    session: String,
+    /// The log: `questions`, `requests`, `trajectories`, `screenshots`, or `memory`.
+    log: &'static str,
+    /// The entry.
+    seq: u64,
+    /// The rank by BM25 within this answer; higher is better.
+    score: f64,
+    /// The words around the best match, as HTML whose only tags are `<mark>` and `</mark>`.
+    #[schema(example = "the <mark>disk</mark> is full")]
+    snippet: String,
+    /// The time of the append.
+    #[schema(format = DateTime)]
+    at: String,
+    /// The owner of a memory, else the author; null if not named.
+    #[schema(required)]
+    agent: Option<String>,
+}
+
+impl HitBody {
+    fn of(hit: Hit) -> Self {
+        let Hit { session, log, entry, agent, score, snippet } = hit;
+        Self {
+            session: session.to_string(),
+            log: searched(&log),
+            seq: entry.seq.0,
+            score,
+            snippet,
+            at: entry.at.to_string(),
+            agent: agent.map(|agent| agent.to_string()),
+        }
+    }
+}
+
+fn searched(log: &LogName) -> &'static str {
+    match log {
+        LogName::Questions => "questions",
+        LogName::Requests => "requests",
+        LogName::Trajectories => "trajectories",
+        LogName::Screenshots => "screenshots",
+        LogName::Memory(_) => "memory",
+    }
+}
+
+/// The query of a search.
+pub(crate) struct SearchQuery {
+    query: Query,
+    /// The only session to search.
+    pub(crate) session: Option<SessionName>,
+    prefix: String,
+    log: Option<&'static str>,
+    agent: Option<AgentName>,
+    since: Option<Timestamp>,
+    limit: usize,
+    passed: usize,
+}
+
+impl SearchQuery {
+    /// Takes the parameters of a search.
+    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
+        let query = params.text("q")?.unwrap_or_default();
+        Ok(Self {
+            query: query.parse().map_err(|why| invalid("q", why))?,
+            session: params.parsed("session")?,
+            prefix: params.text("prefix")?.unwrap_or_default(),
+            log: params.choice("log", &SEARCHED.map(|name| (name, name)))?,
+            agent: params.parsed("agent")?,
+            since: params.parsed("since")?,
+            limit: params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
+            passed: params.count("after", 0, RANKED_MAX as u64)?.unwrap_or_default(),
+        })
+    }
+
+    /// Refuses a session that the caller does not reach, or that does not exist.
+    pub(crate) fn check_session(&self, service: &Service, caller: &Caller) -> Result<(), Refusal> {
+        match &self.session {
+            Some(session) if !caller.reaches(session) || service.extent(session)?.is_none() => {
+                Err(no_session(session))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Searches the entries that the caller may read.
+    pub(crate) async fn hits(
+        self,
+        service: &Service,
+        caller: &Caller,
+    ) -> Result<SearchPage, ServiceError> {
+        let Self { query, session, prefix, log, agent, since, limit, passed } = self;
+        let reader = caller.clone();
+        let reaches = move |name: &SessionName| {
+            session.as_ref().is_none_or(|only| only == name)
+                && name.as_str().starts_with(&prefix)
+                && reader.reaches(name)
+        };
+        let reader = caller.clone();
+        let sees =
+            move |name: &LogName| log.is_none_or(|log| log == searched(name)) && reader.sees(name);
+        let sought =
+            Sought { query, session: Arc::new(reaches), log: Arc::new(sees), agent, since };
+        let Hits { hits, next } = service.search(sought, passed, limit).await?;
+        let hits = hits.into_iter().map(HitBody::of).collect();
+        Ok(SearchPage { hits, next: next.map(|next| next.to_string()) })
+    }
+}
