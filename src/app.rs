@@ -20,7 +20,8 @@ use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
 use crate::error_chain::Chain;
-use crate::http::{ConnectionLimits, EdgeOptions, Streams, edge, observation, router, serve};
+use crate::http::{ConnectionLimits, Door, EdgeOptions, Streams, edge, observation, router, serve};
+use crate::mcp;
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
@@ -130,7 +131,8 @@ pub async fn run(config: Config) -> Result<(), Error> {
     };
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
-    let router = router(service.clone(), tokens.clone(), config.public_url, streams);
+    let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(&service) }];
+    let router = router(service.clone(), tokens.clone(), config.public_url, streams, doors);
     let router = edge(router, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),

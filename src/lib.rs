@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod error_chain;
 pub mod fairness;
 pub mod http;
+pub mod mcp;
 pub mod metrics;
 pub mod printable;
 pub mod prompt;

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
-    &["http", "control"],
+    &["http", "mcp", "control"],
     &["api"],
     &["auth"],
     &["service"],

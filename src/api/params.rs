@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::address::percent_decode;
+use super::address::{percent_decode, segment};
 use super::refusal::Refusal;
 use super::suggestion::{known_names, nearest};
 use crate::board::Code;
@@ -44,6 +44,18 @@ impl Params {
             raw.push((name, vec![value.to_owned()]));
         }
         Ok(Self { raw, known: Vec::new() })
+    }
+
+    /// Creates parameters from names and values, none of them percent-encoded.
+    pub(crate) fn of(pairs: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        let raw = pairs.into_iter().map(|(name, value)| (name.to_owned(), vec![segment(&value)]));
+        Self { raw: raw.collect(), known: Vec::new() }
+    }
+
+    /// Adds a parameter, not percent-encoded.
+    pub(crate) fn and(mut self, name: &'static str, value: &str) -> Self {
+        self.raw.push((name.to_owned(), vec![segment(value)]));
+        self
     }
 
     /// Takes all values of a parameter; empty if it is absent.

@@ -31,6 +31,13 @@ pub(crate) struct SearchPage {
     next: Option<String>,
 }
 
+impl SearchPage {
+    /// Returns the number of hits.
+    pub(crate) fn len(&self) -> usize {
+        self.hits.len()
+    }
+}
+
 /// An entry with the words.
 #[derive(Serialize, ToSchema)]
 struct HitBody {

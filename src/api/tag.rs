@@ -149,6 +149,11 @@ impl Tag {
         }
     }
 
+    /// Returns the tag's text without its quotes.
+    pub(crate) fn bare(&self) -> &str {
+        self.0.trim_matches('"')
+    }
+
     /// Returns the tag's text, with its quotes.
     pub(crate) fn as_str(&self) -> &str {
         &self.0

@@ -33,6 +33,12 @@ impl SessionPattern {
         self.0.bytes().all(|byte| byte == b'*')
     }
 
+    /// Returns the only name that matches, if the pattern has no star.
+    #[must_use]
+    pub fn name(&self) -> Option<SessionName> {
+        if self.0.contains('*') { None } else { self.0.parse().ok() }
+    }
+
     /// Returns the common prefix of all matching names.
     #[must_use]
     pub fn stem(&self) -> &str {

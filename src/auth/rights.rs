@@ -74,6 +74,15 @@ impl Caller {
         }
     }
 
+    /// Returns the only session that the caller reaches, if its token names one.
+    #[must_use]
+    pub fn only_session(&self) -> Option<SessionName> {
+        match self.grant()?.token().sessions.as_slice() {
+            [pattern] => pattern.name(),
+            _ => None,
+        }
+    }
+
     /// Returns the prefixes of all names that the caller reaches.
     #[must_use]
     pub fn stems(&self) -> Vec<String> {

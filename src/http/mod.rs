@@ -7,6 +7,7 @@ mod access;
 mod agents;
 mod blobs;
 mod connection;
+mod doors;
 mod edge;
 mod events;
 mod history;
@@ -29,6 +30,7 @@ mod transactions;
 mod write;
 
 pub use connection::{ConnectionLimits, serve};
+pub use doors::{Door, DoorAnswer, DoorRequest};
 pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
     TrustedProxies, edge, is_corrupt, is_late,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::FromRef;
-use axum::routing::{MethodRouter, Route, get};
+use axum::routing::{MethodRouter, Route, get, post};
 use tower::layer::layer_fn;
 use tower::service_fn;
 use utoipa::OpenApi;
@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 
 use super::access::methods::{Methods, method_not_allowed};
 use super::access::{Guard, is_public};
+use super::doors::{Door, pass};
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
@@ -90,6 +91,7 @@ struct Held {
     public_url: Option<PublicUrl>,
     streams: Streams,
     lists: Lists,
+    links: root::Doors,
 }
 
 impl FromRef<Handles> for Service {
@@ -125,6 +127,12 @@ impl FromRef<Handles> for Streams {
 impl FromRef<Handles> for Lists {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.lists.clone()
+    }
+}
+
+impl FromRef<Handles> for root::Doors {
+    fn from_ref(handles: &Handles) -> Self {
+        handles.0.links.clone()
     }
 }
 
@@ -187,26 +195,36 @@ const SHARED: [(&str, &str); 4] = [
     (MEMORY_ENTRY, "/v1/sessions/{session}/{log}/{seq}"),
 ];
 
-/// Builds all routes. `tokens` says who may use them, `public_url` is the base of addresses that third parties open,
-/// and `streams` limits the open event streams.
+/// Builds all routes, and those of other protocols' doors. `tokens` says who may use them, `public_url` is the base of
+/// addresses that third parties open, and `streams` limits the open event streams.
 pub fn router(
     service: Service,
     tokens: Tokens,
     public_url: Option<PublicUrl>,
     streams: Streams,
+    doors: Vec<Door>,
 ) -> Router {
     metrics::begin();
     let (described, methods, document) = whole();
     let document = docs::Document::new(&document);
-    let guard = Guard { tokens, service: service.clone() };
+    let paths = doors.iter().map(|door| door.path).collect();
+    let guard = Guard { tokens, service: service.clone(), doors: paths };
     let guarded = move |route: Route| {
         let guard = guard.clone();
         service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
     let (bodies, lists) = (BodyRoom::new(), Lists::default());
-    let held = Held { service, bodies, document, methods, public_url, streams, lists };
+    let links = root::Doors(doors.iter().map(|door| (door.name, door.path)).collect());
+    let held = Held { service, bodies, document, methods, public_url, streams, lists, links };
     let handles = Handles(Arc::new(held));
-    described
+    let mut routes = described;
+    for door in doors {
+        let path = door.path;
+        let enter =
+            move |room, streams, peer, request| pass(door.clone(), room, streams, peer, request);
+        routes = routes.route(path, post(enter));
+    }
+    routes
         .route(STATE, whole_state())
         // Keys are never empty: the extractor refuses the path.
         .route(STATE_SLASH, whole_state())

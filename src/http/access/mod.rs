@@ -7,6 +7,7 @@ pub(super) mod methods;
 mod rights_end;
 pub(crate) mod session_detail;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -51,6 +52,8 @@ const IMAGE: &str = "/v1/sessions/{session}/screenshots/{seq}/image";
 pub(super) struct Guard {
     pub(super) tokens: Tokens,
     pub(super) service: Service,
+    /// The paths of other protocols' doors.
+    pub(super) doors: Arc<[&'static str]>,
 }
 
 impl Guard {
@@ -136,12 +139,23 @@ impl Guard {
                 Box::new(rate_limited(detail, wait))
             })?;
         }
-        caller.needs(scope_of(request.method(), matched)).map_err(Problem::from)?;
+        caller.needs(self.scope_of(request.method(), matched)).map_err(Problem::from)?;
         if matched == METRICS && !caller.reaches_all() {
             let detail = "metrics cover all sessions; use a token without session patterns";
             return Err(Box::new(Problem::new(Code::Forbidden, detail)));
         }
         Ok(caller)
+    }
+
+    /// Returns the scope that a route needs. A door checks each operation by itself.
+    fn scope_of(&self, method: &Method, matched: &str) -> Scope {
+        if ADMIN.iter().any(|(of, path)| of == method && *path == matched) {
+            Scope::Admin
+        } else if is_read(method) || self.doors.contains(&matched) {
+            Scope::Read
+        } else {
+            Scope::Write
+        }
     }
 
     /// Adds the session's revision to an answer that lacks it, such as a refusal made before the board was read.
@@ -221,16 +235,6 @@ fn is_signed(request: &Request, matched: &str) -> bool {
 
 pub(super) fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
-}
-
-fn scope_of(method: &Method, matched: &str) -> Scope {
-    if ADMIN.iter().any(|(of, path)| of == method && *path == matched) {
-        Scope::Admin
-    } else if is_read(method) {
-        Scope::Read
-    } else {
-        Scope::Write
-    }
 }
 
 /// Refuses a request whose caller's rights have ended.

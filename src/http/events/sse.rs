@@ -22,7 +22,7 @@ use crate::metrics;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The header that tells a proxy to forward each frame at once.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+pub(crate) const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The limit on open streams. Clones share the limit.
 #[derive(Clone, Debug)]

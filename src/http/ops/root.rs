@@ -1,5 +1,8 @@
 //! The root resource: links for programs, a redirect to the documentation for browsers.
 
+use std::collections::BTreeMap;
+
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Serialize;
@@ -27,7 +30,14 @@ pub(crate) struct RootBody {
     /// The OpenAPI document.
     #[schema(example = "/openapi.yaml")]
     openapi: &'static str,
+    /// The paths of other protocols' doors, such as `mcp`.
+    #[serde(flatten)]
+    doors: Doors,
 }
+
+/// The names of other protocols' doors, with their paths.
+#[derive(Clone, Serialize, ToSchema)]
+pub(crate) struct Doors(pub(crate) BTreeMap<&'static str, &'static str>);
 
 /// Find the server's doors
 ///
@@ -39,7 +49,11 @@ pub(crate) struct RootBody {
         openapi::ServerRefusals,
     )
 )]
-pub(crate) async fn root(headers: HeaderMap, params: Params) -> Result<Response, Problem> {
+pub(crate) async fn root(
+    State(doors): State<Doors>,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, Problem> {
     params.finish()?;
     if prefers(&headers, &["text/html"]) {
         return Ok(Redirect::to(DOCS).into_response());
@@ -49,5 +63,6 @@ pub(crate) async fn root(headers: HeaderMap, params: Params) -> Result<Response,
         version: env!("CARGO_PKG_VERSION"),
         docs: DOCS,
         openapi: "/openapi.yaml",
+        doors,
     })
 }

@@ -21,6 +21,9 @@ pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
 /// The maximum size of a body on routes for screenshots.
 const SCREENSHOT_BODY_BYTES_MAX: usize = 32 << 20;
 
+/// The maximum size of a request to another protocol's door, which may have a screenshot.
+pub(crate) const DOOR_BODY_BYTES_MAX: usize = SCREENSHOT_BODY_BYTES_MAX;
+
 /// The maximum size of a body of `PUT blackboard`.
 pub(crate) const BLACKBOARD_BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -65,6 +68,12 @@ impl std::ops::Deref for BodyBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsRef<[u8]> for BodyBytes {
+    fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }

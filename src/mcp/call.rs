@@ -1,0 +1,299 @@
+//! A call of a tool: session, agent, writes, waits and progress.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{InputResponses, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Facts, Failure};
+use super::arguments::{Arguments, missing, pointer};
+use super::visit::Visit;
+use crate::api::refusal::{Refusal, invalid_field, no_session};
+use crate::auth::{Caller, Scope};
+use crate::board::{
+    AgentName, Board, Code, Command, Condition, Digest, Json, KEY_CHARS_MAX, Key, LogName,
+    SessionName, Terms, Write,
+};
+use crate::service::{ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError};
+
+/// The time that a call waits by default. Hosts drop results after a minute.
+const WAIT_S_DEFAULT: u64 = 25;
+
+/// The longest wait of a call.
+const WAIT_S_MAX: u64 = 50;
+
+/// The interval between two notices of progress.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// A call of a tool.
+pub(super) struct Call {
+    pub(super) service: Service,
+    pub(super) visit: Visit,
+    pub(super) arguments: Arguments,
+    tool: &'static str,
+    /// Cancelled when nobody waits for the answer any more.
+    pub(super) gone: CancellationToken,
+    pub(super) client: Client,
+}
+
+/// What the client of a call can do, and what it brings from an earlier call.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    /// True if it follows tasks.
+    pub(super) takes_tasks: bool,
+    /// True if it asks its own user.
+    pub(super) elicits: bool,
+    /// The state of an earlier call that needed input.
+    pub(super) state: Option<String>,
+    /// The input.
+    pub(super) inputs: Option<InputResponses>,
+}
+
+impl Call {
+    /// Begins a call.
+    pub(super) fn new(
+        service: Service,
+        visit: Visit,
+        tool: &'static str,
+        arguments: Arguments,
+        client: Client,
+    ) -> Self {
+        let gone = visit.departed.child_token();
+        Self { service, visit, arguments, tool, gone, client }
+    }
+
+    /// Returns the caller.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.visit.caller
+    }
+
+    /// Takes the session: the argument, else the default of the address or of the token.
+    pub(super) fn session(&mut self) -> Result<SessionName, Failure> {
+        match self.optional_session()? {
+            Some(session) => Ok(session),
+            None => Err(missing("session").into()),
+        }
+    }
+
+    /// Takes the session, if one is named.
+    pub(super) fn optional_session(&mut self) -> Result<Option<SessionName>, Failure> {
+        let named = self.arguments.parsed("session")?.or_else(|| self.visit.session.clone());
+        match named {
+            Some(session) if !self.caller().reaches(&session) => Err(no_session(&session).into()),
+            named => Ok(named),
+        }
+    }
+
+    /// Takes the agent that calls, if it is known.
+    pub(super) fn agent(&mut self) -> Result<Option<AgentName>, Failure> {
+        let named: Option<AgentName> = self.arguments.parsed("agent")?;
+        match (self.caller().agent(), named) {
+            (Some(own), Some(named)) if *own != named => {
+                let why = format!("the token is bound to {own}; leave 'agent' out");
+                Err(invalid_field(pointer("agent"), why).into())
+            }
+            (Some(own), _) => Ok(Some(own.clone())),
+            (None, Some(named)) => Ok(Some(named)),
+            (None, None) => Ok(self.visit.agent().cloned()),
+        }
+    }
+
+    /// Takes the agent that calls.
+    pub(super) fn need_agent(&mut self) -> Result<AgentName, Failure> {
+        let none =
+            || Refusal::new(Code::AgentRequired, "this tool needs to know which agent calls");
+        Ok(self.agent()?.ok_or_else(none)?)
+    }
+
+    /// Takes the memory of the calling agent, or of another that is named as `of`.
+    pub(super) fn memory(&mut self) -> Result<LogName, Failure> {
+        let of = self.arguments.parsed("of")?;
+        let own = self.agent()?;
+        let agent = of.or(own).ok_or_else(|| {
+            Refusal::new(Code::AgentRequired, "name the agent whose memory you want as 'of'")
+        })?;
+        Ok(LogName::Memory(agent))
+    }
+
+    /// Takes the end of a wait.
+    pub(super) fn deadline(&mut self) -> Result<Instant, Failure> {
+        let wait = self.arguments.whole("wait_s", 0, WAIT_S_MAX)?.unwrap_or(WAIT_S_DEFAULT);
+        Ok(Instant::now() + Duration::from_secs(wait))
+    }
+
+    /// Refuses arguments that are left.
+    pub(super) fn finish(&mut self) -> Result<(), Refusal> {
+        std::mem::replace(&mut self.arguments, Arguments::none()).finish()
+    }
+
+    /// Returns a session's board, or refuses.
+    pub(super) async fn published(&self, session: &SessionName) -> Result<Published, Failure> {
+        let published = self.service.published(session).await?;
+        Ok(published.ok_or_else(|| no_session(session))?)
+    }
+
+    /// Prepares a write: takes the key, and refuses arguments that are left.
+    pub(super) fn writing(
+        mut self,
+        session: SessionName,
+        agent: Option<AgentName>,
+    ) -> Result<Writing, Failure> {
+        let key = self.key(agent.as_ref())?;
+        self.finish()?;
+        let bound_to = self.caller().kept_to().cloned();
+        let terms = Terms {
+            session,
+            condition: Condition::default(),
+            fence: None,
+            author: agent,
+            bound_to,
+            key,
+            trace: self.visit.trace,
+        };
+        Ok(Writing { call: self, terms })
+    }
+
+    /// Takes the idempotency key, with the fingerprint of all that a repeat has in common with the first call.
+    fn key(&mut self, agent: Option<&AgentName>) -> Result<Option<Key>, Failure> {
+        let Some(key) = self.arguments.string("idempotency_key")? else { return Ok(None) };
+        let visible = key.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        if !visible || !(1..=KEY_CHARS_MAX).contains(&key.len()) {
+            let why = format!("expected 1 to {KEY_CHARS_MAX} printable ASCII characters");
+            return Err(invalid_field(pointer("idempotency_key"), why).into());
+        }
+        let mut hash = Sha256::new();
+        let author = agent.map_or("", AgentName::as_str);
+        for part in ["mcp", self.tool, author] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.update(self.caller().identity().unwrap_or_default());
+        hash.update(self.arguments.said());
+        Ok(Some(Key { key: key.as_str().into(), fingerprint: Digest(hash.finalize().into()) }))
+    }
+
+    /// Looks at a session, and again after each of its changes, until there is something, the deadline is reached, or
+    /// nobody waits any more.
+    pub(super) async fn wait_for<T>(
+        &self,
+        session: &SessionName,
+        deadline: Instant,
+        mut look: impl FnMut(Option<&Arc<Board>>) -> Result<Option<T>, Failure> + Send,
+    ) -> Result<Option<T>, Failure> {
+        let mut watch = None;
+        loop {
+            let now = self.service.published(session).await?;
+            if let Some(found) = look(now.as_ref().map(|now| &now.board))? {
+                return Ok(Some(found));
+            }
+            drop(now);
+            if self.gone.is_cancelled() || Instant::now() >= deadline {
+                return Ok(None);
+            }
+            let Some(watching) = &mut watch else {
+                // Changes before the watch began are seen by one more look.
+                watch = Some(self.service.watch(session)?);
+                continue;
+            };
+            let changed = tokio::select! {
+                changed = timeout_at(deadline, watching.changed()) => changed,
+                () = self.gone.cancelled() => return Ok(None),
+            };
+            if changed.is_ok_and(|changed| !changed) {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// A write of a call.
+pub(super) struct Writing {
+    pub(super) call: Call,
+    pub(super) terms: Terms,
+}
+
+impl Writing {
+    /// Checks the rights, carries out the command, and tells its facts.
+    pub(super) async fn run(
+        &self,
+        command: Command,
+        images: Vec<ImageBytes>,
+        shape: impl Fn(&Receipt) -> Facts + Send + Sync + 'static,
+    ) -> Result<Facts, Failure> {
+        self.permits(&command)?;
+        let shape = Arc::new(shape);
+        let write = Write { terms: self.terms.clone(), command };
+        let reply = self.call.service.write(write, images, self.keep(&shape)).await;
+        self.told(reply, &*shape)
+    }
+
+    /// Checks that the caller may carry out the command.
+    pub(super) fn permits(&self, command: &Command) -> Result<(), Failure> {
+        let caller = self.call.caller();
+        if caller.is_over(self.call.service.now()) {
+            return Err(Refusal::new(Code::Unauthorized, "the token has expired").into());
+        }
+        caller.needs(Scope::Write)?;
+        Ok(caller.permits(command)?)
+    }
+
+    /// Returns the function that makes the facts to store with the key, if there is one.
+    pub(super) fn keep<S>(&self, shape: &Arc<S>) -> Option<Keep>
+    where
+        S: Fn(&Receipt) -> Facts + Send + Sync + 'static,
+    {
+        self.terms.key.as_ref()?;
+        let shape = Arc::clone(shape);
+        Some(Arc::new(move |receipt: &Receipt| {
+            let text = shape(receipt).as_str().to_owned();
+            serde_json::value::RawValue::from_string(text).ok().map(Json::from)
+        }))
+    }
+
+    /// Tells the facts of a write, or of the write that it repeats.
+    pub(super) fn told(
+        &self,
+        reply: Result<Reply, ServiceError>,
+        shape: &dyn Fn(&Receipt) -> Facts,
+    ) -> Result<Facts, Failure> {
+        match reply? {
+            Reply::Now(receipt) => Ok(shape(&receipt)),
+            Reply::Before(kept) => Ok(Facts::again(kept.text())),
+        }
+    }
+}
+
+/// Tells a client that a call is still under way.
+pub(super) struct Progress {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+}
+
+impl Progress {
+    /// Tells the client of a request, if it asked for that.
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        Self { peer: context.peer.clone(), token: context.meta.get_progress_token() }
+    }
+
+    /// Sends notices until it is dropped.
+    pub(super) async fn tell(&self) {
+        let Some(token) = &self.token else { return std::future::pending().await };
+        let mut ticks = interval_at(Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = 0.0;
+        loop {
+            ticks.tick().await;
+            told += PROGRESS_EVERY.as_secs_f64();
+            let progress = ProgressNotificationParam::new(token.clone(), told)
+                .with_message("waiting for a change of the board");
+            if self.peer.notify_progress(progress).await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Completion of the arguments of prompts and of resource templates.
+
+use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo};
+
+use super::visit::Visit;
+use crate::api::inbox::listing;
+use crate::board::{LogName, SessionName, StatePath};
+use crate::service::Service;
+
+/// Returns the values of an argument that begin as the client's user has begun.
+pub(super) async fn complete(
+    service: &Service,
+    visit: &Visit,
+    request: &CompleteRequestParams,
+) -> CompleteResult {
+    let begun = request.argument.value.as_str();
+    let max = CompletionInfo::MAX_VALUES;
+    let values = match request.argument.name.as_str() {
+        "session" => {
+            let found = service.list(&listing(begun, &[], &visit.caller), None, max + 1);
+            found.iter().map(|found| found.summary.name.to_string()).collect()
+        }
+        name => {
+            let context = request.context.as_ref();
+            let session = context.and_then(|context| context.get_argument("session"));
+            let session =
+                session.and_then(|name| name.parse().ok()).or_else(|| visit.session.clone());
+            match session {
+                Some(session) => of_session(service, visit, &session, name, begun, max + 1).await,
+                None => Vec::new(),
+            }
+        }
+    };
+    let more = values.len() > max;
+    let shown: Vec<String> = values.into_iter().take(max).collect();
+    let info = CompletionInfo::with_pagination(shown, None, more).unwrap_or_default();
+    CompleteResult::new(info)
+}
+
+async fn of_session(
+    service: &Service,
+    visit: &Visit,
+    session: &SessionName,
+    name: &str,
+    begun: &str,
+    max: usize,
+) -> Vec<String> {
+    if !visit.caller.reaches(session) {
+        return Vec::new();
+    }
+    let Ok(Some(published)) = service.published(session).await else { return Vec::new() };
+    let board = &published.board;
+    let starts = |text: &String| text.starts_with(begun);
+    match name {
+        "agent" | "to" => {
+            let registered = board.agents().keys().map(ToString::to_string);
+            let remembering = board.memories().keys().map(ToString::to_string);
+            let mut names: Vec<String> = registered.chain(remembering).filter(starts).collect();
+            names.sort_unstable();
+            names.dedup();
+            names.truncate(max);
+            names
+        }
+        "seq" => {
+            let log = board.log(&LogName::Screenshots);
+            let seqs = log.into_iter().flat_map(|log| log.iter().rev());
+            seqs.map(|entry| entry.seq.to_string()).filter(starts).take(max).collect()
+        }
+        "path" => paths(&board.state().value(&StatePath::root()), begun, max),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the keys at the level that is being typed.
+fn paths(root: &Option<crate::board::StateValue>, begun: &str, max: usize) -> Vec<String> {
+    let (above, last) = begun.rsplit_once('/').unwrap_or(("", begun));
+    let mut value = root.clone();
+    for name in above.split('/').filter(|name| !name.is_empty()) {
+        value = value.and_then(|value| value.member(name));
+    }
+    let Some(value) = value else { return Vec::new() };
+    let prefix = if above.is_empty() { String::new() } else { format!("{above}/") };
+    let names = value.members().map(|(name, _)| name).filter(|name| name.starts_with(last));
+    names.take(max).map(|name| format!("{prefix}{name}")).collect()
+}

@@ -1,0 +1,154 @@
+//! Questions that the host puts to its own user (elicitation).
+//!
+//! The question stands on the board first, so that anybody may answer it meanwhile. The state that the client carries to
+//! its next call is signed, and bound to the question, the caller and a deadline.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequiredResult,
+};
+use serde_json::Value;
+
+use super::answer::Failure;
+use super::call::Call;
+use super::catalog::Outcome;
+use super::tools::questions::{Asked, answer_facts, ended, not_yet, question};
+use crate::api::refusal::{Refusal, invalid_field, no_session};
+use crate::auth::Caller;
+use crate::board::{AgentName, Code, QuestionCommand, Seq, SessionId, SessionName};
+
+/// The domain of signatures: the first bytes of each signed message.
+const DOMAIN: &[u8] = b"blackboard question of a host 1\n";
+
+/// The time for the host's user to answer.
+const LIFE_MS: i64 = 60 * 60 * 1000;
+
+/// The name of the question among the inputs that are asked for.
+const INPUT: &str = "answer";
+
+/// Returns the outcome that has the host ask its user.
+pub(super) fn put(
+    call: &Call,
+    asked: &Asked,
+    agent: Option<&AgentName>,
+    question: &str,
+) -> Outcome {
+    let schema = ElicitationSchema::builder().required_string(INPUT).build();
+    let Ok(requested_schema) = schema else { return not_yet(asked.seq).into() };
+    let params = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: question.to_owned(),
+        requested_schema,
+    };
+    let request = InputRequest::Elicitation(ElicitRequest::new(params));
+    let expires = call.service.now().0.saturating_add(LIFE_MS);
+    let Some(id) = session_id(call, &asked.session) else { return not_yet(asked.seq).into() };
+    let state = State { session: &asked.session, id, seq: asked.seq, expires };
+    let sealed = state.seal(call, agent);
+    let inputs = BTreeMap::from([(INPUT.to_owned(), request)]);
+    Outcome::Input(Box::new(InputRequiredResult::new(Some(inputs), Some(sealed))))
+}
+
+/// Takes the answer of the host's user, and writes it to the board.
+pub(super) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Failure> {
+    let agent = call.agent()?;
+    let (session, seq) = State::open(&call, agent.as_ref(), sealed)?;
+    if !call.caller().reaches(&session) {
+        return Err(no_session(&session).into());
+    }
+    let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
+    call.arguments = super::arguments::Arguments::none();
+    let published = call.published(&session).await?;
+    let entry = question(&published.board, seq)?;
+    if entry.item.get("answer").is_some() {
+        // Somebody else was faster.
+        return Ok(answer_facts(entry).into());
+    }
+    let action = input.as_ref().and_then(|input| input.get("action")).and_then(Value::as_str);
+    let command = match action {
+        Some("accept") => {
+            let content = input.as_ref().and_then(|input| input.get("content"));
+            let answer = content.and_then(|content| content.get(INPUT)).and_then(Value::as_str);
+            let answer = answer.filter(|answer| !answer.trim().is_empty());
+            let none = || invalid_field("/inputResponses".to_owned(), "expected an answer");
+            QuestionCommand::Answer { answer: answer.ok_or_else(none)?.to_owned() }
+        }
+        Some("decline") => QuestionCommand::Skip,
+        _ => return Ok(not_yet(seq).into()),
+    };
+    let service = call.service.clone();
+    ended(call, session.clone(), agent, seq, command).await?;
+    let published = service.published(&session).await?.ok_or_else(|| no_session(&session))?;
+    Ok(answer_facts(question(&published.board, seq)?).into())
+}
+
+fn session_id(call: &Call, session: &SessionName) -> Option<SessionId> {
+    call.service.extent(session).ok()?.map(|extent| extent.session)
+}
+
+/// The state between two calls.
+struct State<'a> {
+    session: &'a SessionName,
+    id: SessionId,
+    seq: Seq,
+    expires: i64,
+}
+
+impl State<'_> {
+    /// Returns the bytes to sign. All parts but the last have a length, so that no two states have the same bytes.
+    fn message(&self, call: &Call, agent: Option<&AgentName>) -> Vec<u8> {
+        let principal = principal(call.caller());
+        let agent = agent.map_or("", AgentName::as_str);
+        let mut message = DOMAIN.to_vec();
+        message.extend(self.id.0.as_bytes());
+        message.extend(self.seq.0.to_be_bytes());
+        message.extend(self.expires.to_be_bytes());
+        for part in [principal.as_str(), agent, self.session.as_str()] {
+            message.extend((part.len() as u64).to_be_bytes());
+            message.extend(part.as_bytes());
+        }
+        message
+    }
+
+    fn seal(&self, call: &Call, agent: Option<&AgentName>) -> String {
+        let signature = URL_SAFE_NO_PAD.encode(call.service.sign(&self.message(call, agent)));
+        let session = URL_SAFE_NO_PAD.encode(self.session.as_str());
+        format!("{session}.{}.{}.{signature}", self.seq, self.expires)
+    }
+
+    /// Returns the question of a state, if the state is this caller's and still holds.
+    fn open(
+        call: &Call,
+        agent: Option<&AgentName>,
+        sealed: &str,
+    ) -> Result<(SessionName, Seq), Refusal> {
+        let forged = || {
+            let why =
+                "this requestState is not one that this server gave to this caller, or has expired";
+            Refusal::new(Code::InvalidParameter, why)
+        };
+        let mut parts = sealed.splitn(4, '.');
+        let mut part = || parts.next().ok_or_else(forged);
+        let session = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
+        let session: SessionName = std::str::from_utf8(&session)
+            .ok()
+            .and_then(|name| name.parse().ok())
+            .ok_or_else(forged)?;
+        let seq = part()?.parse().map(Seq).map_err(|_| forged())?;
+        let expires: i64 = part()?.parse().map_err(|_| forged())?;
+        let signature = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
+        let id = session_id(call, &session).ok_or_else(forged)?;
+        let state = State { session: &session, id, seq, expires };
+        let holds = call.service.has_signed(&state.message(call, agent), &signature)
+            && call.service.now().0 < expires;
+        if holds { Ok((session, seq)) } else { Err(forged()) }
+    }
+}
+
+/// Names the caller: its token, or anyone.
+fn principal(caller: &Caller) -> String {
+    caller.grant().map_or_else(String::new, |grant| grant.token().id.0.to_string())
+}

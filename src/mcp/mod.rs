@@ -1,0 +1,78 @@
+//! The MCP door: the board as tools, resources and prompts of any agent, by streamable HTTP without sessions.
+//!
+//! `rmcp` speaks the protocol, in its generations 2026-07-28 and 2025-11-25 and earlier. A request is served alone:
+//! its caller, its default session and its set of tools come with it. Tools parse their arguments with `api`, decide
+//! nothing themselves, and answer with text that suffices alone.
+
+mod answer;
+mod arguments;
+mod call;
+mod catalog;
+mod completion;
+mod extra;
+mod host_question;
+mod instructions;
+mod prompts;
+mod resources;
+mod server;
+mod subscription;
+mod tasks;
+mod tools;
+mod visit;
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use http_body_util::Full;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+use crate::service::Service;
+use arguments::RawArguments;
+pub use extra::{Context, Extra, Maybe};
+use server::Server;
+
+/// The path of the door.
+pub const PATH: &str = "/mcp";
+
+/// The maximum size of a request in bytes. The caller of the door limits it first.
+const REQUEST_BYTES_MAX: usize = 64 << 20;
+
+/// Answers a request. Its extensions have the [`Caller`](crate::auth::Caller), and a
+/// [`CancellationToken`](tokio_util::sync::CancellationToken) that is cancelled when the client departs.
+pub type Answer =
+    Arc<dyn Fn(axum::http::Request<Bytes>) -> BoxFuture<'static, Response> + Send + Sync>;
+
+/// Opens the door to the boards of a service.
+#[must_use]
+pub fn answer(service: &Service) -> Answer {
+    answer_with(service, None)
+}
+
+/// Opens the door with tools, resources and prompts beside those of the board, as a conformance suite needs them.
+#[must_use]
+pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
+    let stopping = service.stopping().child_token();
+    // Host and origin were checked at the edge, and the size of the body where it was read.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_retry(None)
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(REQUEST_BYTES_MAX)
+        .with_cancellation_token(stopping);
+    let server = Server::new(service.clone(), extra);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let protocol = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    Arc::new(move |mut request| {
+        let protocol = protocol.clone();
+        if let Some(arguments) = RawArguments::of(request.body()) {
+            request.extensions_mut().insert(arguments);
+        }
+        let request = request.map(Full::new);
+        async move { protocol.handle(request).await.map(Body::new) }.boxed()
+    })
+}

@@ -1,0 +1,290 @@
+//! The protocol's requests, each answered alone.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
+    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, UpdateTaskParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+
+use super::answer::{Failure, refused, refused_request};
+use super::arguments::{Arguments, RawArguments};
+use super::call::{Call, Client, Progress};
+use super::catalog::{Definition, Outcome, TOOLS, tool};
+use super::extra::Extra;
+use super::instructions::INSTRUCTIONS;
+use super::visit::Visit;
+use super::{completion, prompts, resources, subscription, tasks};
+use crate::service::Service;
+
+/// The time for which a client may keep the lists of tools, prompts and templates.
+const LIST_TTL_MS: u64 = 60_000;
+
+/// The context of a request.
+type Context = RequestContext<RoleServer>;
+
+/// The door's side of the protocol.
+#[derive(Clone)]
+pub(super) struct Server {
+    service: Service,
+    extra: Option<Arc<dyn Extra>>,
+}
+
+impl Server {
+    /// Creates the side of the protocol for the boards of a service.
+    pub(super) fn new(service: Service, extra: Option<Arc<dyn Extra>>) -> Self {
+        Self { service, extra }
+    }
+
+    /// Runs a tool. Refusals are results, so that the model reads them.
+    async fn run(
+        &self,
+        definition: &'static Definition,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let visit = visit(&context)?;
+        if !definition.is_shown(&visit) {
+            return Err(unknown_tool(definition.name));
+        }
+        let raw = context.extensions.get::<Parts>();
+        let raw = raw.and_then(|parts| parts.extensions.get::<RawArguments>());
+        let arguments = match Arguments::of(raw, request.arguments) {
+            Ok(arguments) => arguments,
+            Err(refusal) => return Ok(refused(refusal).into()),
+        };
+        let capabilities = context.client_capabilities();
+        let client = Client {
+            takes_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
+            elicits: is_recent(&context)
+                && capabilities.as_ref().is_some_and(|client| client.elicitation.is_some()),
+            state: request.request_state,
+            inputs: request.input_responses,
+        };
+        let call = Call::new(self.service.clone(), visit, definition.name, arguments, client);
+        let (gone, progress) = (call.gone.clone(), Progress::of(&context));
+        let mut running = (definition.run)(call);
+        let outcome = tokio::select! {
+            outcome = &mut running => outcome,
+            () = progress.tell() => unreachable_progress().await,
+            // A write under way is finished; a wait ends at once.
+            () = context.ct.cancelled() => {
+                gone.cancel();
+                running.await
+            }
+        };
+        match outcome {
+            Ok(Outcome::Answer(answer)) => Ok(answer.into_result().into()),
+            Ok(Outcome::Task(task)) => Ok((*task).into()),
+            Ok(Outcome::Input(input)) => Ok((*input).into()),
+            Err(Failure::Refused(refusal)) => Ok(refused(refusal).into()),
+            Err(Failure::Protocol(error)) => Err(error),
+        }
+    }
+}
+
+/// Progress is told until the call ends.
+async fn unreachable_progress<T>() -> T {
+    std::future::pending().await
+}
+
+fn visit(context: &Context) -> Result<Visit, ErrorData> {
+    Visit::of(&context.extensions).map_err(refused_request)
+}
+
+/// Returns true for the generations in which a client asks its user between two calls.
+fn is_recent(context: &Context) -> bool {
+    let recent = ProtocolVersion::V_2026_07_28;
+    context.protocol_version().is_some_and(|version| version.as_str() >= recent.as_str())
+}
+
+fn unknown_tool(name: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("no tool is named '{name}'; tools/list has the names"), None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .enable_tasks()
+            .build();
+        let implementation = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+            .with_title("Blackboard")
+            .with_description(env!("CARGO_PKG_DESCRIPTION"));
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let visit = visit(&context)?;
+        let shown = TOOLS.iter().filter(|tool| tool.is_shown(&visit));
+        let mut tools: Vec<_> = shown.map(|tool| tool.describe(&visit)).collect();
+        tools.extend(self.extra.iter().flat_map(|extra| extra.tools()));
+        let mut list = ListToolsResult::with_all_items(tools);
+        (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: Context,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(called) = self.extra.as_ref().and_then(|extra| extra.call(&request, &context)) {
+            return called.await;
+        }
+        let definition = tool(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
+        self.run(definition, request, context).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let visit = visit(&context)?;
+        let cursor = request.and_then(|request| request.cursor);
+        let (mut all, next) = resources::list(&self.service, &visit, cursor.as_deref())?;
+        all.extend(self.extra.iter().flat_map(|extra| extra.resources().0));
+        let mut list = ListResourcesResult::with_all_items(all);
+        list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = (Some(0), Some(CacheScope::Private));
+        Ok(list)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let mut all = resources::templates();
+        all.extend(self.extra.iter().flat_map(|extra| extra.resources().1));
+        let mut list = ListResourceTemplatesResult::with_all_items(all);
+        (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
+        Ok(list)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(read) = self.extra.as_ref().and_then(|extra| extra.read(&request)) {
+            return read.await;
+        }
+        let read = resources::read(&self.service, visit(&context)?, &request.uri).await;
+        read.map(Into::into).map_err(|failure| with_uri(failure.into(), &request.uri))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let mut all = prompts::list(&visit(&context)?);
+        all.extend(self.extra.iter().flat_map(|extra| extra.prompts()));
+        let mut list = ListPromptsResult::with_all_items(all);
+        (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
+        Ok(list)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(made) = self.extra.as_ref().and_then(|extra| extra.prompt(&request, &context)) {
+            return made.await;
+        }
+        let made = prompts::get(&self.service, visit(&context)?, &request).await;
+        Ok(made?.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: Context,
+    ) -> Result<CompleteResult, ErrorData> {
+        if let Some(completed) = self.extra.as_ref().and_then(|extra| extra.complete(&request)) {
+            return Ok(completed);
+        }
+        Ok(completion::complete(&self.service, &visit(&context)?, &request).await)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        subscription::served(requested)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let visit = visit(context.request_context())?;
+        subscription::listen(&self.service, &visit, &context).await;
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: Context,
+    ) -> Result<GetTaskResult, ErrorData> {
+        if let Some(task) = self.extra.as_ref().and_then(|extra| extra.task(&request)) {
+            return task.await;
+        }
+        Ok(tasks::get(&self.service, &visit(&context)?, &request.task_id).await?)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: Context,
+    ) -> Result<(), ErrorData> {
+        if let Some(updated) = self.extra.as_ref().and_then(|extra| extra.update_task(&request)) {
+            return updated.await;
+        }
+        // A question asks nothing of the client; an unknown task is refused.
+        tasks::get(&self.service, &visit(&context)?, &request.task_id).await?;
+        Ok(())
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: Context,
+    ) -> Result<(), ErrorData> {
+        if let Some(cancelled) = self.extra.as_ref().and_then(|extra| extra.cancel_task(&request)) {
+            return cancelled.await;
+        }
+        let (visit, arguments) = (visit(&context)?, Arguments::none());
+        let call =
+            Call::new(self.service.clone(), visit, "cancel_task", arguments, Client::default());
+        Ok(tasks::cancel(call, &request.task_id).await?)
+    }
+}
+
+/// Adds the address of a resource to an error, as the protocol wants it.
+fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
+    if let Some(serde_json::Value::Object(data)) = &mut error.data {
+        data.insert("uri".to_owned(), uri.into());
+    } else {
+        error.data = Some(serde_json::json!({ "uri": uri }));
+    }
+    error
+}

@@ -1,0 +1,104 @@
+//! Questions as tasks of the protocol.
+//!
+//! The board is the task's memory: a task is its question. So tasks outlive the server, and need no table.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rmcp::model::{
+    CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus,
+};
+use serde_json::Value;
+
+use super::answer::{Answer, Failure};
+use super::call::Call;
+use super::catalog::Outcome;
+use super::tools::questions::{Asked, answer_facts, question};
+use super::visit::Visit;
+use crate::api::refusal::{Refusal, invalid_field, no_session};
+use crate::board::{Code, Command, Entry, LogCommand, LogName, Seq, SessionName};
+use crate::service::Service;
+
+/// The interval at which a client should look.
+const POLL_MS: u64 = 2_000;
+
+/// The first characters of an id.
+const PREFIX: &str = "question.";
+
+/// Returns a question as a task under way.
+pub(super) async fn of_question(call: &Call, asked: &Asked) -> Result<Outcome, Failure> {
+    let published = call.published(&asked.session).await?;
+    let entry = question(&published.board, asked.seq)?;
+    let task = task(&id_of(&asked.session, asked.seq), entry, TaskStatus::Working);
+    Ok(Outcome::Task(Box::new(CreateTaskResult::new(task))))
+}
+
+fn task(id: &str, entry: &Entry, status: TaskStatus) -> Task {
+    let at = entry.at.to_string();
+    Task::new(id, status, at.clone(), at)
+        .with_poll_interval_ms(POLL_MS)
+        .with_status_message("waiting for a person's answer")
+}
+
+fn id_of(session: &SessionName, seq: Seq) -> String {
+    format!("{PREFIX}{}.{seq}", URL_SAFE_NO_PAD.encode(session.as_str()))
+}
+
+/// Returns the question of a task, which the caller may reach.
+fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
+    let unknown = || Refusal::new(Code::EntryNotFound, "there is no such task");
+    let (session, seq) =
+        id.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.')).ok_or_else(unknown)?;
+    let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| unknown())?;
+    let session = std::str::from_utf8(&session).ok().and_then(|name| name.parse().ok());
+    let session: SessionName = session.ok_or_else(unknown)?;
+    let seq = seq.parse().map(Seq).map_err(|_| unknown())?;
+    if visit.caller.reaches(&session) { Ok(Asked { session, seq }) } else { Err(unknown()) }
+}
+
+/// Returns the state of a task.
+pub(super) async fn get(
+    service: &Service,
+    visit: &Visit,
+    id: &str,
+) -> Result<GetTaskResult, Failure> {
+    let asked = asked_of(visit, id)?;
+    let published = service.published(&asked.session).await?;
+    let published = published.ok_or_else(|| no_session(&asked.session))?;
+    let Ok(entry) = question(&published.board, asked.seq) else {
+        let now = service.now().to_string();
+        let gone = Task::new(id, TaskStatus::Cancelled, now.clone(), now);
+        return Ok(GetTaskResult::new(DetailedTask::new(gone, TaskPayload::Cancelled)));
+    };
+    let (status, payload) = match entry.item.get("answer") {
+        None => (TaskStatus::Working, TaskPayload::Working),
+        Some(_) => {
+            let result = Answer::from(answer_facts(entry)).into_result();
+            let result = match serde_json::to_value(result) {
+                Ok(Value::Object(result)) => result,
+                Ok(_) | Err(_) => JsonObject::new(),
+            };
+            (TaskStatus::Completed, TaskPayload::Completed { result })
+        }
+    };
+    Ok(GetTaskResult::new(DetailedTask::new(task(id, entry, status), payload)))
+}
+
+/// Withdraws the question of a task, unless it was answered.
+pub(super) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
+    let asked = asked_of(&call.visit, id)?;
+    let agent = call.agent()?;
+    let published = call.published(&asked.session).await?;
+    let entry = question(&published.board, asked.seq)?;
+    if entry.item.get("answer").is_some() {
+        return Ok(());
+    }
+    if entry.agent.is_some() && entry.agent != agent {
+        let why = "only the agent that asked may withdraw the question";
+        return Err(invalid_field("/taskId".to_owned(), why).into());
+    }
+    let seq = asked.seq;
+    let writing = call.writing(asked.session, agent)?;
+    let command = Command::Log(LogName::Questions, LogCommand::DeleteEntry { seq });
+    let told = |_: &_| super::answer::Facts::new();
+    writing.run(command, Vec::new(), told).await.map(|_| ())
+}

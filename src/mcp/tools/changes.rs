@@ -1,0 +1,88 @@
+//! Waiting for a change of the board.
+
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, timeout_at};
+
+use super::reading::{Keep, fit};
+use crate::api::intake::filter::Wanted;
+use crate::api::view::change::write_event;
+use crate::board::Revision;
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::service::Commits;
+
+/// The size of the told changes.
+const TOKENS: u64 = 4_000;
+
+/// The number of pages of commits that are examined before an answer.
+const PAGES_MAX: usize = 40;
+
+pub(crate) fn wait_for_change(call: Call) -> Running {
+    wait(call).boxed()
+}
+
+async fn wait(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let after = call.arguments.whole("after", 0, u64::MAX)?.map(Revision);
+    let mut params = call.arguments.params(&["on"])?;
+    let wanted = Wanted::params(&mut params)?;
+    params.finish()?;
+    let deadline = call.deadline()?;
+    call.finish()?;
+    let mut watch = call.service.watch(&session)?;
+    let mut cursor = after.unwrap_or_else(|| watch.extent().revision);
+    for page in 0.. {
+        let commits = match watch.commits(cursor).await? {
+            Commits::These(commits) => commits,
+            Commits::Gap => {
+                let revision = watch.extent().revision;
+                let facts = Facts::new().put("changed", &true).put("missed", &true);
+                let next =
+                    "changes before this revision are not kept: look again with board_overview";
+                return Ok(facts.put("revision", &revision).next(next).into());
+            }
+        };
+        let mut events = String::from("[");
+        for commit in &commits {
+            let visible = call.caller().visible(commit);
+            let Some(changes) = wanted.of(&visible) else { continue };
+            if events.len() > 1 {
+                events.push(',');
+            }
+            write_event(&session, &visible, &changes, true, &mut events);
+        }
+        events.push(']');
+        cursor = commits.last().map_or(cursor, |commit| commit.revision);
+        if events.len() > 2 {
+            return Ok(told(&events, cursor, commits.len()).into());
+        }
+        if !commits.is_empty() && page < PAGES_MAX {
+            continue;
+        }
+        if call.gone.is_cancelled() || Instant::now() >= deadline {
+            break;
+        }
+        let changed = tokio::select! {
+            changed = timeout_at(deadline, watch.changed()) => changed,
+            () = call.gone.cancelled() => break,
+        };
+        if changed.is_ok_and(|changed| !changed) {
+            break;
+        }
+    }
+    let next = format!("not yet: call wait_for_change again with after={cursor}");
+    Ok(Facts::new().put("changed", &false).put("revision", &cursor).next(&next).into())
+}
+
+fn told(events: &str, cursor: Revision, commits: usize) -> Answer {
+    let fitted = fit(events, TOKENS, Keep::Last);
+    let rest = match fitted.left_out {
+        0 => String::new(),
+        count => format!(" The first {count} of {commits} commits were left out; read the board."),
+    };
+    let about = format!(
+        "The board changed; it is at revision {cursor} now.{rest} To go on: after={cursor}."
+    );
+    Answer::reading(&about, &fitted.elements.join("\n"))
+}

@@ -1,0 +1,110 @@
+//! Points in a board's history: name one, compare two, return to one.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+
+use super::reading::{Keep, fit, max_tokens, member, whole};
+use crate::api::history::diff_page::{DiffPieces, compared};
+use crate::api::refusal::refused;
+use crate::board::{CheckpointCommand, CheckpointName, Command, Rejected, SessionCommand};
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::arguments::missing;
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::service::{At, Receipt};
+
+/// The number of differences that are compared at most, before they are cut to the tokens.
+const DIFFERENCES_MAX: usize = 1000;
+
+pub(crate) fn checkpoint_board(call: Call) -> Running {
+    checkpoint(call).boxed()
+}
+
+async fn checkpoint(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let name: CheckpointName = call.arguments.parsed("name")?.ok_or_else(|| missing("name"))?;
+    let writing = call.writing(session, agent)?;
+    let told = name.clone();
+    let shape = move |receipt: &Receipt| {
+        Facts::new()
+            .put("checkpoint", told.as_str())
+            .put("moved", &receipt.existed)
+            .put("revision", &receipt.board.revision())
+    };
+    let command = Command::Checkpoint(name, CheckpointCommand::Put);
+    Ok(writing.run(command, Vec::new(), shape).await?.into())
+}
+
+pub(crate) fn compare_board(call: Call) -> Running {
+    compare(call).boxed()
+}
+
+async fn compare(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let from: At = call.arguments.parsed("from")?.ok_or_else(|| missing("from"))?;
+    let to: Option<At> = call.arguments.parsed("to")?;
+    let tokens = max_tokens(&mut call.arguments)?;
+    call.finish()?;
+    let now = call.published(&session).await?;
+    let before = call.service.board_at(&now, &from).await?;
+    let after = match &to {
+        Some(to) => call.service.board_at(&now, to).await?,
+        None => Arc::clone(&now.board),
+    };
+    let ends = (before.revision(), after.revision());
+    let caller = call.caller().clone();
+    let page = compared(caller, before, after, 0, DIFFERENCES_MAX).await?;
+    let text = whole(DiffPieces::new(session.clone(), ends, 0, page)).await?;
+    let (mut left_out, mut told) = (0, Vec::new());
+    for list in ["added", "changed", "removed"] {
+        let fitted = fit(member(&text, list).unwrap_or("[]"), tokens / 3, Keep::First);
+        left_out += fitted.left_out;
+        told.push(format!("{list}:\n{}", fitted.elements.join("\n")));
+    }
+    let more = member(&text, "more") == Some("true");
+    let rest = match (left_out, more) {
+        (0, false) => String::new(),
+        (count, false) => {
+            format!(" {count} more were left out; raise max_tokens or compare nearer points.")
+        }
+        (_, true) => " More were left out; compare nearer points.".to_owned(),
+    };
+    let (from, to) = ends;
+    let about = format!("Session {session} from revision {from} to {to}.{rest}");
+    Ok(Answer::reading(&about, &told.join("\n")).into())
+}
+
+pub(crate) fn restore_board(call: Call) -> Running {
+    restore(call).boxed()
+}
+
+async fn restore(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let at: At = call.arguments.parsed("at")?.ok_or_else(|| missing("at"))?;
+    call.caller().restores()?;
+    let writing = call.writing(session.clone(), agent)?;
+    // A repeat is told what the first call did, although its point may be forgotten by now.
+    if let Some(kept) = writing.call.service.recall(&writing.terms).await? {
+        return Ok(Facts::again(kept.text()).into());
+    }
+    let now = writing.call.published(&session).await?;
+    let then = writing.call.service.board_at(&now, &at).await?;
+    if then.life().is_none() {
+        // Before the first commit there is no board to restore.
+        let revision = then.revision();
+        return Err(refused(&Rejected::NoRevision { revision }, None).into());
+    }
+    let (before, restored) = (now.board.revision(), then.revision());
+    let shape = move |receipt: &Receipt| {
+        Facts::new()
+            .put("restored", &restored)
+            .put("changed", &receipt.committed)
+            .put("revision", &receipt.board.revision())
+            .next(&format!("to undo: restore_board with at={before}"))
+    };
+    let command = Command::Session(SessionCommand::Restore { then });
+    Ok(writing.run(command, Vec::new(), shape).await?.into())
+}

@@ -1,0 +1,205 @@
+//! The tools of logs and of the agent's own memory.
+
+use futures_util::FutureExt as _;
+
+use super::reading::{Keep, fit, max_tokens, member, whole};
+use crate::api::intake::items::Intake;
+use crate::api::intake::tasks::plan_members;
+use crate::api::log_page::LogQuery;
+use crate::api::offload::work;
+use crate::api::params::Params;
+use crate::api::refusal::{Refusal, invalid_field};
+use crate::board::json::Kind;
+use crate::board::{self, Command, LogCommand, LogName, SessionName, json};
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::arguments::pointer;
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::service::Receipt;
+
+/// The number of entries that are read at most, before they are cut to the tokens.
+const ENTRIES_MAX: &str = "1000";
+
+/// The number of notes that are recalled by default.
+const RECALLED_DEFAULT: &str = "10";
+
+/// The number of entries whose places an append tells.
+const SEQS_MAX: usize = 100;
+
+pub(crate) fn read_log(call: Call) -> Running {
+    read_a_log(call).boxed()
+}
+
+async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let log = log(&mut call)?;
+    let by = call.arguments.take("by");
+    let mut params = filter(&mut call, by)?;
+    let keeps_last = params.has("latest");
+    if !keeps_last && !params.has("after") && !params.has("before") {
+        params = params.and("latest", ENTRIES_MAX);
+    } else if !keeps_last {
+        params = params.and("limit", ENTRIES_MAX);
+    }
+    let keep = if params.has("latest") { Keep::Last } else { Keep::First };
+    shown(call, session, log, params, keep).await
+}
+
+pub(crate) fn recall(call: Call) -> Running {
+    recall_notes(call).boxed()
+}
+
+async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let log = call.memory()?;
+    let mut params = filter(&mut call, None)?;
+    if !params.has("latest") {
+        params = params.and("latest", RECALLED_DEFAULT);
+    }
+    shown(call, session, log, params, Keep::Last).await
+}
+
+/// Takes the log that is read or written.
+fn log(call: &mut Call) -> Result<LogName, Failure> {
+    let name = call.arguments.need_string("log")?;
+    let known = "one of questions, requests, trajectories, screenshots; for memories use recall and remember";
+    let none = || invalid_field(pointer("log"), format!("expected {known}"));
+    Ok(LogName::of_board(&name).ok_or_else(none)?)
+}
+
+/// Takes the arguments that choose entries.
+fn filter(call: &mut Call, by: Option<String>) -> Result<Params, Refusal> {
+    let params = call
+        .arguments
+        .params(&["latest", "after", "before", "contains", "status", "pending", "steps"])?;
+    Ok(match by {
+        Some(by) if json::kind(&by) == Kind::String => params.and("agent", &json::decode(&by)),
+        Some(_) => return Err(invalid_field(pointer("by"), "expected a string")),
+        None => params,
+    })
+}
+
+async fn shown(
+    mut call: Call,
+    session: SessionName,
+    log: LogName,
+    mut params: Params,
+    keep: Keep,
+) -> Result<Outcome, Failure> {
+    call.caller().sees_log(&log)?;
+    let tokens = max_tokens(&mut call.arguments)?;
+    let query = LogQuery::params(&session, false, &mut params)?;
+    params.finish()?;
+    call.finish()?;
+    let published = call.published(&session).await?;
+    let revision = published.board.revision();
+    let page = query.pieces(call.service.clone(), published.board, log.clone()).await;
+    let page = whole(page).await?;
+    let about = about(&page, &log, keep, tokens);
+    let Some((head, data)) = about else {
+        let none = format!("No entries of {log} match (session {session}, revision {revision}).");
+        return Ok(Answer::text(none).into());
+    };
+    Ok(Answer::reading(&format!("{head} Session {session}, revision {revision}."), &data).into())
+}
+
+/// Returns what is told about a page, and the entries that fit; nothing of an empty page.
+fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, String)> {
+    let entries = member(page, "entries")?;
+    let count = member(page, "count").unwrap_or("0");
+    let is_more = member(page, "more") == Some("true");
+    let fitted = fit(entries, tokens, keep);
+    let (first, last) = fitted.ends?;
+    let (first, last) = (seq_of(first), seq_of(last));
+    let shown = fitted.elements.len();
+    let rest = match keep {
+        Keep::Last if fitted.left_out > 0 || is_more => {
+            format!(" Older ones: read_log with before={first}, or a larger max_tokens.")
+        }
+        Keep::First if fitted.left_out > 0 || is_more => {
+            format!(" Later ones: read_log with after={last}, or a larger max_tokens.")
+        }
+        Keep::First | Keep::Last => String::new(),
+    };
+    let head = format!("{shown} of {count} entries of {log}, seq {first} to {last}.{rest}");
+    Some((head, fitted.elements.join("\n")))
+}
+
+fn seq_of(entry: &str) -> &str {
+    member(entry, "seq").unwrap_or("0")
+}
+
+pub(crate) fn append_items(call: Call) -> Running {
+    append(call).boxed()
+}
+
+async fn append(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let log = log(&mut call)?;
+    let items = call.arguments.need("items")?;
+    let after = call.arguments.take("after");
+    let attempts = call.arguments.take("attempts");
+    let plan = plan_members(
+        after.as_deref().map(|after| (pointer("after"), after)),
+        attempts.as_deref().map(|attempts| (pointer("attempts"), attempts)),
+    )?;
+    if !plan.is_empty() && log != LogName::Requests {
+        return Err(
+            invalid_field(pointer("log"), "only requests have 'after' and 'attempts'").into()
+        );
+    }
+    let intake = taken(log.clone(), items, "items").await?;
+    let Intake { items, images, .. } = intake;
+    let command = match plan.is_empty() {
+        true => Command::Log(log.clone(), LogCommand::Append { items }),
+        false => Command::Plan { items, plan },
+    };
+    let writing = call.writing(session, agent)?;
+    let told = log.clone();
+    let facts = writing.run(command, images, move |receipt| appended(&told, receipt)).await?;
+    Ok(facts.into())
+}
+
+pub(crate) fn remember(call: Call) -> Running {
+    remember_note(call).boxed()
+}
+
+async fn remember_note(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.need_agent()?;
+    let item = call.arguments.need("item")?;
+    let log = LogName::Memory(agent.clone());
+    let Intake { items, images, .. } = taken(log.clone(), item, "item").await?;
+    let command = Command::Log(log.clone(), LogCommand::Append { items });
+    let writing = call.writing(session, Some(agent))?;
+    let facts = writing.run(command, images, move |receipt| appended(&log, receipt)).await?;
+    Ok(facts.into())
+}
+
+/// Parses items, with pointers to the argument.
+pub(crate) async fn taken(
+    log: LogName,
+    text: String,
+    name: &'static str,
+) -> Result<Intake, Refusal> {
+    work(text.len(), move || {
+        let mut intake = Intake::default();
+        let taken = intake.take_json(&log, text.as_bytes());
+        taken.map_err(|refusal| refusal.below(&pointer(name)))?;
+        Ok(intake)
+    })
+    .await
+}
+
+/// Tells the places of new entries.
+pub(crate) fn appended(log: &LogName, receipt: &Receipt) -> Facts {
+    let facts = Facts::new().put("log", &log.to_string());
+    let board::Answer::Added { first, count, dropped } = receipt.answer else {
+        return facts.put("appended", &0).put("revision", &receipt.board.revision());
+    };
+    let seqs: Vec<u64> = (first.0..).take(count.min(SEQS_MAX)).collect();
+    let facts =
+        facts.put("appended", &count).put("seqs", &seqs).put("revision", &receipt.board.revision());
+    if dropped > 0 { facts.put("dropped", &dropped) } else { facts }
+}

@@ -1,0 +1,110 @@
+//! The overview: a session at a glance, or the list of sessions.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+
+use super::reading::cut;
+use crate::api::inbox::listing;
+use crate::board::{Board, Log, LogName, Seq, SessionName, StatePath};
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+
+/// The number of sessions that are listed.
+const SESSIONS_MAX: usize = 50;
+
+/// The number of open questions, requests and agents that are shown.
+const SHOWN_MAX: usize = 5;
+
+/// The number of newest steps that are shown.
+const STEPS_MAX: usize = 3;
+
+/// The number of keys of the state that are shown.
+const KEYS_MAX: usize = 40;
+
+/// The size of an item in an overview.
+const ITEM_BYTES_MAX: usize = 400;
+
+pub(crate) fn board_overview(call: Call) -> Running {
+    overview(call).boxed()
+}
+
+async fn overview(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.optional_session()?;
+    call.finish()?;
+    let Some(session) = session else { return Ok(sessions(&call)) };
+    let Some(published) = call.service.published(&session).await? else {
+        let facts = Facts::new()
+            .put("session", session.as_str())
+            .put("exists", &false)
+            .next("the session begins with the first write, such as append_items");
+        return Ok(facts.into());
+    };
+    let facts = told(&call, &session, &published.board);
+    Ok(Answer::reading("The board at a glance.", &facts.as_str().replace(", \"", ",\n\"")).into())
+}
+
+fn sessions(call: &Call) -> Outcome {
+    let found = call.service.list(&listing("", &[], call.caller()), None, SESSIONS_MAX);
+    let names: Vec<String> = found.iter().map(|found| found.summary.name.to_string()).collect();
+    let facts = Facts::new()
+        .put("sessions", &names)
+        .put("shown_at_most", &SESSIONS_MAX)
+        .next("call board_overview with one of them as 'session'");
+    facts.into()
+}
+
+fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
+    let count = |log: &LogName| board.log(log).map_or(0, Log::len);
+    let mut facts =
+        Facts::new().put("session", session.as_str()).put("revision", &board.revision());
+    for log in &LogName::BOARD {
+        facts = facts.put(&log.to_string(), &count(log));
+    }
+    let (asked, claimable) = (&board.asked().open, board.tasks().claimable());
+    let questions = open(board, &LogName::Questions, asked.iter());
+    let requests = open(board, &LogName::Requests, claimable.iter());
+    facts = facts
+        .put("open_questions_count", &asked.len())
+        .put_json("open_questions", &list(&questions))
+        .put("claimable_requests_count", &claimable.len())
+        .put_json("claimable_requests", &list(&requests));
+    let agents: Vec<String> = board
+        .agents()
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|(name, agent)| format!("{name}: {}", agent.profile.status()))
+        .collect();
+    facts = facts.put("agents", &agents).put("agents_count", &board.agents().len());
+    if let Some(state) = board.state().value(&StatePath::root()) {
+        let keys: Vec<&str> = state.members().map(|(name, _)| name).take(KEYS_MAX).collect();
+        facts = facts.put("state_keys", &keys);
+    }
+    let steps: Vec<String> = board
+        .log(&LogName::Trajectories)
+        .into_iter()
+        .flat_map(|log| log.iter().rev().take(STEPS_MAX))
+        .map(|entry| cut(entry.item.text(), ITEM_BYTES_MAX))
+        .collect();
+    facts = facts.put_json("newest_steps", &list(&steps));
+    let own = call.visit.agent().map(|agent| LogName::Memory(agent.clone()));
+    match own.filter(|log| call.caller().sees(log)) {
+        Some(log) => facts.put("your_notes", &count(&log)),
+        None => facts,
+    }
+}
+
+/// Returns the first of these entries as JSON.
+fn open<'a>(board: &Board, log: &LogName, seqs: impl Iterator<Item = &'a Seq>) -> Vec<String> {
+    let Some(log) = board.log(log) else { return Vec::new() };
+    let entries = seqs.filter_map(|seq| log.get(*seq)).take(SHOWN_MAX);
+    let shown = |item: &str, seq: Seq| {
+        format!("{{\"seq\": {seq}, \"item\": {}}}", cut(item, ITEM_BYTES_MAX))
+    };
+    entries.map(|entry| shown(entry.item.text(), entry.seq)).collect()
+}
+
+fn list(elements: &[String]) -> String {
+    format!("[{}]", elements.join(", "))
+}

@@ -1,0 +1,239 @@
+//! Questions to people: ask, answer, list.
+
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+use super::reading::{Keep, fit, member};
+use crate::api::inbox::{InboxQuery, page};
+use crate::api::intake::fields::{answer_member, is_blank};
+use crate::api::params::Params;
+use crate::api::refusal::{Refusal, invalid_field, no_entry};
+use crate::board::{
+    self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, QuestionCommand, Seq,
+    SessionName, Ttl, json,
+};
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::arguments::{missing, pointer};
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::host_question;
+use crate::mcp::tasks;
+use crate::service::{Inbox, Receipt};
+
+/// The size of a list of open questions.
+const TOKENS: u64 = 4_000;
+
+/// The number of questions on a page of one session.
+const LISTED_MAX: usize = 50;
+
+pub(crate) fn ask_person(call: Call) -> Running {
+    ask(call).boxed()
+}
+
+/// A question that was put on the board.
+pub(crate) struct Asked {
+    pub(crate) session: SessionName,
+    pub(crate) seq: Seq,
+}
+
+async fn ask(mut call: Call) -> Result<Outcome, Failure> {
+    if let Some(state) = call.client.state.take() {
+        return host_question::answered(call, &state).await;
+    }
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let deadline = call.deadline()?;
+    let here = call.arguments.flag("ask_here")?;
+    if let Some(seq) = call.arguments.whole("seq", 1, u64::MAX)?.map(Seq) {
+        if call.arguments.take("question").is_some() {
+            let why = "give 'seq' to wait for a question asked before, or 'question' for a new one";
+            return Err(invalid_field(pointer("seq"), why).into());
+        }
+        call.finish()?;
+        return waited(&call, Asked { session, seq }, deadline).await;
+    }
+    let question = call.arguments.need_string("question")?;
+    let command = question_command(&mut call, &question)?;
+    let writing = call.writing(session.clone(), agent.clone())?;
+    let shape = |receipt: &Receipt| {
+        let board::Answer::Added { first, .. } = receipt.answer else { return Facts::new() };
+        Facts::new().put("seq", &first)
+    };
+    let facts = writing.run(command, Vec::new(), shape).await?;
+    let seq = member(facts.as_str(), "seq").and_then(json::whole).map(Seq);
+    let asked = Asked { session, seq: seq.ok_or(crate::service::ServiceError::Fault)? };
+    let call = writing.call;
+    if here && call.client.elicits {
+        return Ok(host_question::put(&call, &asked, agent.as_ref(), &question));
+    }
+    if call.client.takes_tasks && Instant::now() < deadline {
+        return tasks::of_question(&call, &asked).await;
+    }
+    waited(&call, asked, deadline).await
+}
+
+/// Takes the question and what happens if nobody answers.
+fn question_command(call: &mut Call, question: &str) -> Result<Command, Refusal> {
+    if is_blank(question) {
+        return Err(invalid_field(pointer("question"), "a question must not be blank"));
+    }
+    let ttl: Option<Ttl> = call.arguments.parsed("expires")?;
+    let default = call.arguments.string("default")?;
+    if default.as_deref().is_some_and(is_blank) {
+        return Err(invalid_field(pointer("default"), "must not be blank"));
+    }
+    let mut text = String::from("{\"question\":");
+    json::quote(question, &mut text);
+    text.push('}');
+    let item = Item::from_json(&text)
+        .map_err(|invalid| invalid_field(pointer("question"), invalid.to_string()))?;
+    let items = vec![item];
+    match (ttl, default) {
+        (Some(ttl), default) => Ok(Command::Ask { items, ttl, default }),
+        (None, None) => Ok(Command::Log(LogName::Questions, LogCommand::Append { items })),
+        (None, Some(_)) => Err(invalid_field(pointer("default"), "needs 'expires', such as 10m")),
+    }
+}
+
+/// Waits for the answer.
+async fn waited(call: &Call, asked: Asked, deadline: Instant) -> Result<Outcome, Failure> {
+    let Asked { session, seq } = &asked;
+    let look = |board: Option<&std::sync::Arc<Board>>| {
+        let Some(board) = board else {
+            return Err(crate::api::refusal::no_session(session).into());
+        };
+        let entry = question(board, *seq)?;
+        Ok(entry.item.get("answer").is_some().then(|| answer_facts(entry)))
+    };
+    let found = call.wait_for(session, deadline, look).await?;
+    Ok(found.unwrap_or_else(|| not_yet(*seq)).into())
+}
+
+/// Returns a question, or refuses.
+pub(crate) fn question(board: &Board, seq: Seq) -> Result<&Entry, Refusal> {
+    let log = LogName::Questions;
+    let entry = board.log(&log).and_then(|log| log.get(seq));
+    entry.map(|entry| &**entry).ok_or_else(|| no_entry(board, &log, seq))
+}
+
+/// Tells the end of a question: its answer, or that it has none.
+pub(crate) fn answer_facts(entry: &Entry) -> Facts {
+    let answer = entry.item.get("answer").unwrap_or("null");
+    let facts = Facts::new().put("seq", &entry.seq);
+    let is_set = |name: &str| entry.item.get(name) == Some("true");
+    if answer == "null" {
+        let why = if is_set("expired") { "expired" } else { "skipped" };
+        let next = "nobody answered: go on without an answer, or fail the request with this reason";
+        return facts.put("answered", &false).put(why, &true).next(next);
+    }
+    let facts = facts.put("answered", &true).put_json("answer", answer);
+    if is_set("expired") { facts.put("by_default", &true) } else { facts }
+}
+
+/// Tells that a question has no answer yet.
+pub(crate) fn not_yet(seq: Seq) -> Facts {
+    let next =
+        format!("not yet: call ask_person again with seq={seq} to wait, or do other work first");
+    Facts::new().put("seq", &seq).put("answered", &false).next(&next)
+}
+
+pub(crate) fn answer_question(call: Call) -> Running {
+    answer(call).boxed()
+}
+
+async fn answer(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let seq = call.arguments.need_seq("seq")?;
+    let skip = call.arguments.flag("skip")?;
+    let command = match (call.arguments.take("answer"), skip) {
+        (Some(answer), false) => {
+            QuestionCommand::Answer { answer: answer_member(&pointer("answer"), &answer)? }
+        }
+        (None, true) => QuestionCommand::Skip,
+        (Some(_), true) => {
+            let why = "give either 'answer' or 'skip', not both";
+            return Err(invalid_field(pointer("skip"), why).into());
+        }
+        (None, false) => return Err(missing("answer").into()),
+    };
+    Ok(ended(call, session, agent, seq, command).await?.into())
+}
+
+/// Answers or skips a question.
+pub(crate) async fn ended(
+    call: Call,
+    session: SessionName,
+    agent: Option<AgentName>,
+    seq: Seq,
+    command: QuestionCommand,
+) -> Result<Facts, Failure> {
+    let what = if matches!(command, QuestionCommand::Skip) { "skipped" } else { "answered" };
+    let writing = call.writing(session, agent)?;
+    let shape = move |receipt: &Receipt| {
+        Facts::new().put("seq", &seq).put(what, &true).put("revision", &receipt.board.revision())
+    };
+    writing.run(Command::Question(seq, command), Vec::new(), shape).await
+}
+
+pub(crate) fn list_open_questions(call: Call) -> Running {
+    list(call).boxed()
+}
+
+async fn list(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.optional_session()?;
+    if let Some(session) = session {
+        let after = call.arguments.whole("after", 0, u64::MAX)?.map_or(Seq(0), Seq);
+        call.finish()?;
+        let board = call.published(&session).await?.board;
+        return Ok(of_session(&session, &board, after));
+    }
+    let after: Option<String> = call.arguments.string("after")?;
+    call.finish()?;
+    let params = Params::of(after.map(|after| ("after", after)));
+    let mut params = params.and("limit", "200");
+    let query = InboxQuery::params(Inbox::Questions, &mut params)?;
+    let text = page(&call.service, call.caller(), &query).await?;
+    let fitted = fit(member(&text, "questions").unwrap_or("[]"), TOKENS, Keep::First);
+    let Some((_, last)) = fitted.ends else {
+        return Ok(none("There is no open question."));
+    };
+    let more = member(&text, "more") == Some("true") || fitted.left_out > 0;
+    let next = || {
+        let name = member(last, "session").map(json::decode).unwrap_or_default();
+        format!(" Later ones: after=\"{name}/{}\".", member(last, "seq").unwrap_or("0"))
+    };
+    let rest = if more { next() } else { String::new() };
+    let about = format!(
+        "{} open questions.{rest} Answer one with answer_question: its session and seq.",
+        fitted.elements.len()
+    );
+    Ok(Answer::reading(&about, &fitted.elements.join("\n")).into())
+}
+
+fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
+    let log = board.log(&LogName::Questions);
+    let open = board.asked().open.iter().filter(|seq| **seq > after);
+    let shown = |seq: &Seq| {
+        let entry = log?.get(*seq)?;
+        Some(format!("{{\"seq\":{seq},\"at\":\"{}\",\"item\":{}}}", entry.at, entry.item.text()))
+    };
+    let all: Vec<String> = open.filter_map(shown).take(LISTED_MAX + 1).collect();
+    let text = format!("[{}]", all.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(","));
+    let fitted = fit(&text, TOKENS, Keep::First);
+    let Some((_, last)) = fitted.ends else {
+        return none(&format!("Session {session} has no open question."));
+    };
+    let more = all.len() > LISTED_MAX || fitted.left_out > 0;
+    let seq = member(last, "seq").unwrap_or("0");
+    let rest = if more { format!(" Later ones: after={seq}.") } else { String::new() };
+    let about = format!(
+        "{} open questions of session {session}.{rest} Answer one with answer_question and its seq.",
+        fitted.elements.len()
+    );
+    Answer::reading(&about, &fitted.elements.join("\n")).into()
+}
+
+fn none(text: &str) -> Outcome {
+    Answer::text(text).into()
+}

@@ -1,0 +1,119 @@
+//! Screenshots: add one, see one.
+
+use std::num::NonZeroU32;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
+
+use super::logs::{appended, taken};
+use super::reading::cut;
+use crate::api::intake::items::Intake;
+use crate::api::refusal::{Refusal, invalid_field, no_entry};
+use crate::board::json::{self, Kind};
+use crate::board::{Board, Code, Command, Image, LogCommand, LogName, Seq};
+use crate::mcp::answer::{Answer, Failure, marked};
+use crate::mcp::arguments::pointer;
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::service::{Service, ServiceError, ShownImage};
+
+/// The longest side of an image that is not shown in full.
+const THUMBNAIL_PX: NonZeroU32 = NonZeroU32::new(1024).expect("not zero");
+
+/// The longest side of an image that is shown in full. Larger ones are of no use to models.
+const FULL_PX: NonZeroU32 = NonZeroU32::new(4096).expect("not zero");
+
+/// The types of images that models read.
+const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+
+/// The size of an item that is shown beside its image.
+const ITEM_BYTES_MAX: usize = 2_000;
+
+/// The beginning of a data URL.
+const DATA: &str = "data:";
+
+pub(crate) fn add_screenshot(call: Call) -> Running {
+    add(call).boxed()
+}
+
+async fn add(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let image = call.arguments.need("image")?;
+    if json::kind(&image) != Kind::String {
+        return Err(invalid_field(pointer("image"), "expected a data URL").into());
+    }
+    let url = data_url(&json::decode(&image))?;
+    let metadata = call.arguments.take("metadata").unwrap_or_else(|| "null".to_owned());
+    let mut item = String::with_capacity(url.len() + metadata.len() + 64);
+    item.push_str("{\"metadata\":");
+    item.push_str(&metadata);
+    item.push_str(",\"image_path\":\"\",\"image_str\":");
+    json::quote(&url, &mut item);
+    item.push('}');
+    let Intake { items, images, remarks, .. } = taken(LogName::Screenshots, item, "image").await?;
+    if images.is_empty() {
+        let why = remarks.warnings.into_iter().next().map(|fault| fault.detail);
+        let why = why.unwrap_or_else(|| "expected a PNG, JPEG, WebP, GIF or BMP image".to_owned());
+        return Err(Refusal::new(Code::NotAnImage, format!("/image: {why}")).into());
+    }
+    let command = Command::Log(LogName::Screenshots, LogCommand::Append { items });
+    let writing = call.writing(session, agent)?;
+    let shape = |receipt: &_| appended(&LogName::Screenshots, receipt);
+    Ok(writing.run(command, images, shape).await?.into())
+}
+
+/// Returns a data URL; bare base64 becomes one, with the type by its first bytes.
+fn data_url(image: &str) -> Result<String, Refusal> {
+    if image.starts_with(DATA) {
+        return Ok(image.to_owned());
+    }
+    let bytes = STANDARD.decode(image.trim());
+    let bytes = bytes.map_err(|_| invalid_field(pointer("image"), "expected a data URL"))?;
+    let media_type = blackboard_thumbnail::media_type(&bytes);
+    let media_type = media_type.ok_or_else(|| {
+        Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image")
+    })?;
+    Ok(format!("{DATA}{media_type};base64,{}", image.trim()))
+}
+
+pub(crate) fn get_screenshot(call: Call) -> Running {
+    get(call).boxed()
+}
+
+async fn get(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let seq = call.arguments.whole("seq", 1, u64::MAX)?.map(Seq);
+    let full = call.arguments.flag("full")?;
+    call.finish()?;
+    let board = call.published(&session).await?.board;
+    let log = LogName::Screenshots;
+    let newest = board.log(&log).and_then(|log| log.iter().next_back()).map(|entry| entry.seq);
+    let seq = seq.or(newest).unwrap_or(Seq(1));
+    let entry = board.log(&log).and_then(|log| log.get(seq));
+    let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
+    let none = || Refusal::new(Code::NoImage, format!("screenshot {seq} has no stored image"));
+    let image = entry.item.image().ok_or_else(none)?;
+    let (media_type, bytes) =
+        bytes_of(&call.service, &board, image, if full { FULL_PX } else { THUMBNAIL_PX }).await?;
+    let about = format!("Screenshot {seq} of session {session}.");
+    let about = marked(&about, &cut(entry.item.text(), ITEM_BYTES_MAX));
+    Ok(Answer::text(about).image(STANDARD.encode(bytes), &media_type).into())
+}
+
+/// Returns an image in a form that models read, at most this long on its longest side.
+pub(crate) async fn bytes_of(
+    service: &Service,
+    board: &Board,
+    image: &Image,
+    max_px: NonZeroU32,
+) -> Result<(String, Vec<u8>), ServiceError> {
+    match service.showable_image(board, image, Some(max_px), &TYPES).await? {
+        ShownImage::Stored { media_type } => Ok((media_type, service.image(board, image).await?)),
+        ShownImage::Made { .. } => {
+            let made = service.thumbnail(board, image, Some(max_px)).await?;
+            Ok((made.media_type.to_owned(), made.bytes.to_vec()))
+        }
+    }
+}

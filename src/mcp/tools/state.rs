@@ -1,0 +1,158 @@
+//! The shared state: read, set, add.
+
+use futures_util::FutureExt as _;
+
+use super::reading::{bytes_of, cut, max_tokens};
+use crate::api::intake::fields::{number, ttl_member, value_of};
+use crate::api::refusal::{Refusal, invalid_field, no_value};
+use crate::api::tag::{Resource, Tag, version};
+use crate::api::view::state::text_of;
+use crate::board::json::DEPTH_MAX;
+use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, SessionName, StatePath};
+use crate::mcp::answer::{Answer, Facts, Failure};
+use crate::mcp::arguments::{missing, pointer};
+use crate::mcp::call::Call;
+use crate::mcp::catalog::{Outcome, Running};
+use crate::service::Receipt;
+
+/// The expected tag of a value that must not exist.
+const ABSENT: &str = "absent";
+
+/// The size of a sum or value that an answer repeats.
+const VALUE_BYTES_MAX: u64 = 1_000;
+
+/// Takes a path; the whole state if it is absent or empty.
+fn path(call: &mut Call) -> Result<Option<StatePath>, Refusal> {
+    let Some(text) = call.arguments.string("path")? else { return Ok(None) };
+    let text = text.trim_matches('/');
+    if text.is_empty() {
+        return Ok(Some(StatePath::root()));
+    }
+    text.parse()
+        .map(Some)
+        .map_err(|why: board::InvalidPath| invalid_field(pointer("path"), why.to_string()))
+}
+
+fn need_path(call: &mut Call) -> Result<StatePath, Refusal> {
+    path(call)?.ok_or_else(|| missing("path"))
+}
+
+pub(crate) fn get_state(call: Call) -> Running {
+    get(call).boxed()
+}
+
+async fn get(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let path = path(&mut call)?.unwrap_or_else(StatePath::root);
+    let tokens = max_tokens(&mut call.arguments)?;
+    call.finish()?;
+    let board = call.published(&session).await?.board;
+    let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
+    let tag = tag_of(call.service.epoch(), &board, &path);
+    let revision = board.revision();
+    let (max, text) = (bytes_of(tokens), text_of(&value));
+    let mut about =
+        format!("State at '{path}', tag {tag}, session {session}, revision {revision}.");
+    if text.len() > max {
+        let names: Vec<&str> = value.members().map(|(name, _)| name).take(100).collect();
+        let names = serde_json::to_string(&names).unwrap_or_default();
+        about.push_str(&format!(
+            " It has {} bytes and is cut; read a member instead, or raise max_tokens. Members: {names}",
+            text.len()
+        ));
+    }
+    Ok(Answer::reading(&about, &cut(&text, max)).into())
+}
+
+pub(crate) fn set_state(call: Call) -> Running {
+    set(call).boxed()
+}
+
+async fn set(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let path = need_path(&mut call)?;
+    let value = call.arguments.json("value");
+    let ttl = call.arguments.take("ttl");
+    let ttl = ttl.map(|ttl| ttl_member(&pointer("ttl"), &ttl)).transpose()?;
+    let expected = call.arguments.string("expected_tag")?;
+    let edit = match value {
+        Some(value) => {
+            let levels = DEPTH_MAX.saturating_sub(path.len());
+            Edit::Put { value: value_of(&value, levels, &pointer("value"))?, ttl }
+        }
+        None if ttl.is_some() => return Err(missing("value").into()),
+        None => Edit::Remove,
+    };
+    let condition = match expected.as_deref() {
+        None => Condition::default(),
+        Some(ABSENT) => Condition { matches: None, absent: true },
+        Some(tag) => in_version(&call, &session, &path, tag)?,
+    };
+    let mut writing = call.writing(session, agent)?;
+    writing.terms.condition = condition;
+    let epoch = writing.call.service.epoch();
+    let told = path.clone();
+    let shape = move |receipt: &Receipt| {
+        let facts = Facts::new()
+            .put("path", &told.to_string())
+            .put("changed", &receipt.committed)
+            .put("revision", &receipt.board.revision());
+        match receipt.board.state().value(&told) {
+            Some(_) => facts.put("tag", tag_of(epoch, &receipt.board, &told).bare()),
+            None => facts.put("deleted", &true),
+        }
+    };
+    Ok(writing.run(Command::State(path, edit), Vec::new(), shape).await?.into())
+}
+
+/// Requires the version that a tag of the value stands for.
+fn in_version(
+    call: &Call,
+    session: &SessionName,
+    path: &StatePath,
+    tag: &str,
+) -> Result<Condition, Failure> {
+    let quoted = quoted(tag);
+    let resource = Resource::State(path.clone());
+    let now = call.service.extent(session)?;
+    let version =
+        now.and_then(|now| version(&quoted, false, call.service.epoch(), now.session, &resource));
+    let matches = Some(Matches::Versions(version.into_iter().collect()));
+    Ok(Condition { matches, absent: false })
+}
+
+/// Returns a tag with the quotes that HTTP has, which models are not shown.
+pub(crate) fn quoted(tag: &str) -> String {
+    format!("\"{}\"", tag.trim_matches('"'))
+}
+
+pub(crate) fn add_to_state(call: Call) -> Running {
+    add(call).boxed()
+}
+
+async fn add(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session()?;
+    let agent = call.agent()?;
+    let path = need_path(&mut call)?;
+    let by = number(&pointer("add"), &call.arguments.need("add")?)?;
+    let writing = call.writing(session, agent)?;
+    let told = path.clone();
+    let shape = move |receipt: &Receipt| {
+        let facts = Facts::new().put("path", &told.to_string());
+        let facts = if let board::Answer::Value(value) = &receipt.answer
+            && value.bytes() <= VALUE_BYTES_MAX
+        {
+            facts.put_json("value", &text_of(value))
+        } else {
+            facts
+        };
+        facts.put("revision", &receipt.board.revision())
+    };
+    Ok(writing.run(Command::State(path, Edit::Add(by)), Vec::new(), shape).await?.into())
+}
+
+fn tag_of(epoch: Epoch, board: &Board, path: &StatePath) -> Tag {
+    let changed = board.state().value(path).map_or(board.revision(), |value| value.changed());
+    Tag::new(epoch, board.at_version(changed), &Resource::State(path.clone()))
+}

@@ -1,0 +1,104 @@
+//! A request to the door: its caller, and the defaults that its address gives.
+
+use axum::http::request::Parts;
+use rmcp::model::Extensions;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::address::percent_decode;
+use crate::api::params::{Params, invalid};
+use crate::api::refusal::Refusal;
+use crate::auth::{Caller, Scope};
+use crate::board::{AgentName, SessionName, TraceId};
+
+/// The header in which a client names its agent.
+const AGENT_HEADER: &str = "x-agent-id";
+
+/// A set of tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ToolSet {
+    /// Every tool.
+    #[default]
+    All,
+    /// The tools of an agent that works on requests.
+    Worker,
+    /// The tools of an agent that passes questions on to people.
+    Asker,
+}
+
+impl ToolSet {
+    const NAMED: [(&str, Self); 3] =
+        [("all", Self::All), ("worker", Self::Worker), ("asker", Self::Asker)];
+}
+
+/// A request to the door.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) caller: Caller,
+    /// The session that tools use unless told otherwise.
+    pub(super) session: Option<SessionName>,
+    /// The agent that the client names, unless the token is bound to one.
+    agent: Option<AgentName>,
+    pub(super) tools: ToolSet,
+    /// Cancelled when the client departs.
+    pub(super) departed: CancellationToken,
+    pub(super) trace: Option<TraceId>,
+}
+
+impl Visit {
+    /// Reads the request that carried a message.
+    pub(super) fn of(extensions: &Extensions) -> Result<Self, Refusal> {
+        let Some(parts) = extensions.get::<Parts>() else {
+            return Ok(Self::by(Caller::nobody()));
+        };
+        let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_else(Caller::nobody);
+        let mut params = Params::parse(parts.uri.query().unwrap_or_default())?;
+        let session = params.parsed("session")?;
+        let agent = params.parsed("agent")?;
+        let tools = params.choice("tools", &ToolSet::NAMED)?.unwrap_or_default();
+        params.finish()?;
+        Ok(Self {
+            session: session.or_else(|| caller.only_session()),
+            agent: match agent {
+                Some(agent) => Some(agent),
+                None => named_agent(parts)?,
+            },
+            tools,
+            departed: parts.extensions.get::<CancellationToken>().cloned().unwrap_or_default(),
+            trace: parts.extensions.get::<TraceId>().copied(),
+            caller,
+        })
+    }
+
+    fn by(caller: Caller) -> Self {
+        Self {
+            caller,
+            session: None,
+            agent: None,
+            tools: ToolSet::All,
+            departed: CancellationToken::new(),
+            trace: None,
+        }
+    }
+
+    /// Returns the agent that the caller is, if it is known before a call.
+    pub(super) fn agent(&self) -> Option<&AgentName> {
+        self.caller.agent().or(self.agent.as_ref())
+    }
+
+    /// Returns true if calls may name their agent.
+    pub(super) fn may_name_agent(&self) -> bool {
+        self.caller.agent().is_none()
+    }
+
+    /// Returns true if the caller may call tools that write.
+    pub(super) fn may_write(&self) -> bool {
+        self.caller.may(Scope::Write)
+    }
+}
+
+fn named_agent(parts: &Parts) -> Result<Option<AgentName>, Refusal> {
+    let Some(value) = parts.headers.get(AGENT_HEADER) else { return Ok(None) };
+    let name = percent_decode(value.as_bytes());
+    let name = name.ok_or_else(|| invalid("X-Agent-ID", "is not percent-encoded UTF-8"))?;
+    name.parse().map(Some).map_err(|why| invalid("X-Agent-ID", why))
+}
