@@ -167,9 +167,7 @@ pub(super) fn refused(refusal: Refusal) -> CallToolResult {
     for (name, value) in &members {
         facts = facts.put_json(name, value.get());
     }
-    if let Some(next) = found(&NEXT_STEPS, code) {
-        facts = facts.next(next);
-    }
+    facts = facts.next(found(&NEXT_STEPS, code).unwrap_or(CORRECT));
     let answer = Answer::from(facts);
     let mut result = CallToolResult::error(answer.content);
     result.structured_content = answer.structured;
@@ -207,7 +205,7 @@ impl From<Failure> for ErrorData {
 }
 
 /// What a model can do about a refusal, where the sentence itself does not say it.
-const NEXT_STEPS: [(Code, &str); 10] = [
+const NEXT_STEPS: [(Code, &str); 19] = [
     (
         Code::SessionNotFound,
         "call board_overview without 'session' to list the sessions, or append_items to begin this one",
@@ -221,9 +219,25 @@ const NEXT_STEPS: [(Code, &str); 10] = [
     (Code::StoreUnavailable, RETRY),
     (Code::RateLimited, RETRY),
     (Code::Forbidden, "ask a person for a token with this right"),
+    (Code::EntryNotFound, LOOK),
+    (Code::PathNotFound, "call get_state without 'path' to see what is there"),
+    (Code::CheckpointNotFound, "use a revision, or name a point with checkpoint_board first"),
+    (Code::RevisionNotFound, LOOK),
+    (Code::HistoryCompacted, "use a later revision: earlier ones are not kept"),
+    (Code::NoImage, LOOK),
+    (Code::SessionFull, "tell a person: the session has no room for more"),
+    (Code::Internal, TELL),
+    (Code::StorePoisoned, TELL),
 ];
 
 const RETRY: &str = "wait a few seconds, then repeat the call";
+
+const LOOK: &str = "look at what is there with board_overview or read_log, then call again";
+
+const TELL: &str = "the server has a fault: tell a person, and try again later";
+
+/// The step after any other refusal.
+const CORRECT: &str = "correct the call as 'detail' says, then repeat it";
 
 /// Sentences for models, instead of those that name parts of HTTP.
 const SENTENCES: [(Code, &str); 2] = [

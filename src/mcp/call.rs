@@ -131,8 +131,9 @@ impl Call {
         std::mem::replace(&mut self.arguments, Arguments::none()).finish()
     }
 
-    /// Returns a session's board, or refuses.
+    /// Returns a session's board, if the caller may read it.
     pub(super) async fn published(&self, session: &SessionName) -> Result<Published, Failure> {
+        self.caller().needs(Scope::Read)?;
         let published = self.service.published(session).await?;
         Ok(published.ok_or_else(|| no_session(session))?)
     }
@@ -185,6 +186,7 @@ impl Call {
         deadline: Instant,
         mut look: impl FnMut(Option<&Arc<Board>>) -> Result<Option<T>, Failure> + Send,
     ) -> Result<Option<T>, Failure> {
+        self.caller().needs(Scope::Read)?;
         let mut watch = None;
         loop {
             let now = self.service.published(session).await?;

@@ -15,6 +15,7 @@ use super::tools::{
     transact,
 };
 use super::visit::{ToolSet, Visit};
+use crate::auth::Scope;
 
 /// The outcome of a call.
 pub(super) enum Outcome {
@@ -348,7 +349,12 @@ impl Definition {
     /// Returns true if the tool is in the requested set, and the caller may use it.
     pub(super) fn is_shown(&self, visit: &Visit) -> bool {
         let chosen = visit.tools == ToolSet::All || self.sets.contains(&visit.tools);
-        chosen && (self.effect == Effect::Reads || visit.may_write())
+        chosen && visit.caller.may(self.scope())
+    }
+
+    /// Returns the scope that the tool needs at least.
+    fn scope(&self) -> Scope {
+        if self.effect == Effect::Reads { Scope::Read } else { Scope::Write }
     }
 
     /// Describes the tool to a client.

@@ -4,6 +4,7 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo};
 
 use super::visit::Visit;
 use crate::api::inbox::listing;
+use crate::auth::Scope;
 use crate::board::{LogName, SessionName, StatePath};
 use crate::service::Service;
 
@@ -13,6 +14,9 @@ pub(super) async fn complete(
     visit: &Visit,
     request: &CompleteRequestParams,
 ) -> CompleteResult {
+    if !visit.caller.may(Scope::Read) {
+        return CompleteResult::default();
+    }
     let begun = request.argument.value.as_str();
     let max = CompletionInfo::MAX_VALUES;
     let values = match request.argument.name.as_str() {

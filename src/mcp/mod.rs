@@ -12,6 +12,7 @@ mod completion;
 mod extra;
 mod host_question;
 mod instructions;
+mod message;
 mod prompts;
 mod resources;
 mod server;
@@ -23,6 +24,7 @@ mod visit;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body_util::Full;
@@ -39,6 +41,9 @@ pub const PATH: &str = "/mcp";
 
 /// The maximum size of a request in bytes. The caller of the door limits it first.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
+
+/// The media types of answers.
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// Answers a request. Its extensions have the [`Caller`](crate::auth::Caller), and a
 /// [`CancellationToken`](tokio_util::sync::CancellationToken) that is cancelled when the client departs.
@@ -72,7 +77,31 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
         if let Some(arguments) = RawArguments::of(request.body()) {
             request.extensions_mut().insert(arguments);
         }
+        accept_anything(request.headers_mut());
+        let is_json = is_json(request.headers());
+        let refused = is_json.then(|| message::refused(request.body())).flatten();
         let request = request.map(Full::new);
-        async move { protocol.handle(request).await.map(Body::new) }.boxed()
+        async move {
+            if let Some(refusal) = refused {
+                return refusal;
+            }
+            message::answered(protocol.handle(request).await.map(Body::new), is_json)
+        }
+        .boxed()
     })
+}
+
+/// Reads a missing `Accept`, or one for anything, as the two media types that the protocol's library insists on: so
+/// `curl` needs no header.
+fn accept_anything(headers: &mut HeaderMap) {
+    let accept = headers.get(header::ACCEPT);
+    if accept.is_none_or(|accept| accept.as_bytes() == b"*/*") {
+        headers.insert(header::ACCEPT, ACCEPTED);
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = media_type.and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }

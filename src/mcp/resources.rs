@@ -19,6 +19,7 @@ use crate::api::log_page::LogQuery;
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, no_entry, no_session, no_value};
 use crate::api::view::state::text_of;
+use crate::auth::Scope;
 use crate::board::{AgentName, Board, Code, LogName, Revision, Seq, SessionName, StatePath};
 use crate::service::Service;
 
@@ -105,6 +106,7 @@ impl Address {
         if !visit.caller.reaches(&self.session) {
             return Err(no_session(&self.session).into());
         }
+        visit.caller.needs(Scope::Read)?;
         if let Part::Log(log) = &self.part {
             visit.caller.sees_log(log)?;
         }
@@ -122,6 +124,9 @@ pub(super) fn list(
     visit: &Visit,
     cursor: Option<&str>,
 ) -> Result<(Vec<Resource>, Option<String>), ErrorData> {
+    if !visit.caller.may(Scope::Read) {
+        return Ok((Vec::new(), None));
+    }
     if let Some(session) = &visit.session {
         return Ok((of_session(session, visit.agent()), None));
     }

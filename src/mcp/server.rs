@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
-    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -21,7 +21,7 @@ use super::catalog::{Definition, Outcome, TOOLS, tool};
 use super::extra::Extra;
 use super::instructions::INSTRUCTIONS;
 use super::visit::Visit;
-use super::{completion, prompts, resources, subscription, tasks};
+use super::{completion, message, prompts, resources, subscription, tasks};
 use crate::service::Service;
 
 /// The time for which a client may keep the lists of tools, prompts and templates.
@@ -238,6 +238,14 @@ impl ServerHandler for Server {
         let visit = visit(context.request_context())?;
         subscription::listen(&self.service, &visit, &context).await;
         Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: Context,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(message::unknown(&request.method))
     }
 
     async fn get_task(

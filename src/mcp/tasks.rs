@@ -15,6 +15,7 @@ use super::catalog::Outcome;
 use super::tools::questions::{Asked, answer_facts, question};
 use super::visit::Visit;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
+use crate::auth::Scope;
 use crate::board::{Code, Command, Entry, LogCommand, LogName, Seq, SessionName};
 use crate::service::Service;
 
@@ -33,10 +34,11 @@ pub(super) async fn of_question(call: &Call, asked: &Asked) -> Result<Outcome, F
 }
 
 fn task(id: &str, entry: &Entry, status: TaskStatus) -> Task {
-    let at = entry.at.to_string();
-    Task::new(id, status, at.clone(), at)
-        .with_poll_interval_ms(POLL_MS)
-        .with_status_message("waiting for a person's answer")
+    let updated = entry.updated.as_ref().map_or(entry.at, |updated| updated.at);
+    let task = Task::new(id, status, entry.at.to_string(), updated.to_string());
+    let is_open = status == TaskStatus::Working;
+    let message = if is_open { "waiting for a person's answer" } else { "the question has ended" };
+    task.with_poll_interval_ms(POLL_MS).with_status_message(message)
 }
 
 fn id_of(session: &SessionName, seq: Seq) -> String {
@@ -62,6 +64,7 @@ pub(super) async fn get(
     id: &str,
 ) -> Result<GetTaskResult, Failure> {
     let asked = asked_of(visit, id)?;
+    visit.caller.needs(Scope::Read)?;
     let published = service.published(&asked.session).await?;
     let published = published.ok_or_else(|| no_session(&asked.session))?;
     let Ok(entry) = question(&published.board, asked.seq) else {

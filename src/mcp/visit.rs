@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::address::percent_decode;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::auth::{Caller, Scope};
+use crate::auth::Caller;
 use crate::board::{AgentName, SessionName, TraceId};
 
 /// The header in which a client names its agent.
@@ -88,11 +88,6 @@ impl Visit {
     /// Returns true if calls may name their agent.
     pub(super) fn may_name_agent(&self) -> bool {
         self.caller.agent().is_none()
-    }
-
-    /// Returns true if the caller may call tools that write.
-    pub(super) fn may_write(&self) -> bool {
-        self.caller.may(Scope::Write)
     }
 }
 

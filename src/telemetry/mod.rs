@@ -30,6 +30,9 @@ pub const LISTENING: &str = "blackboard::listening";
 /// The target of the line with the first token's path, which no filter hides.
 pub const FIRST_TOKEN: &str = "blackboard::token";
 
+/// The libraries whose lines repeat what clients send. No filter shows them.
+const SILENT: [&str; 1] = ["rmcp"];
+
 /// Keeps the log's writer thread running; dropped, it writes the queued lines first. Without a thread, a system call
 /// per line would delay each answer.
 #[must_use]
@@ -74,11 +77,11 @@ pub fn start(wanted: Wanted<'_>) -> Result<Log, Error> {
     let parsed = EnvFilter::builder().parse(wanted.filter);
     let filter = parsed.map_err(|_| Error::Filter(wanted.filter.to_owned()))?;
     // These are told whatever the filter is: without them nobody could use port 0, or get in.
-    let filter = [LISTENING, FIRST_TOKEN].iter().fold(filter, |filter, target| {
-        match format!("{target}=info").parse() {
-            Ok(always) => filter.add_directive(always),
-            Err(_) => filter,
-        }
+    let always = [LISTENING, FIRST_TOKEN].map(|target| format!("{target}=info"));
+    let never = SILENT.map(|target| format!("{target}=off"));
+    let filter = always.iter().chain(&never).fold(filter, |filter, text| match text.parse() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => filter,
     });
     let lines = Lines::default();
     let writing = lines.begin(io::stdout())?;

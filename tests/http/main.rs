@@ -68,6 +68,8 @@ mod logs;
 mod looks;
 mod malformed;
 mod matrix;
+mod mcp;
+mod mcp_rights;
 mod metrics;
 mod ndjson;
 mod openapi;

@@ -14,7 +14,7 @@ use crate::harness::{Server, blackboard, client};
 
 /// What somebody must have to be let through, by the rules of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needs {
+pub(crate) enum Needs {
     /// Nothing: it is for everybody.
     Nothing,
     Read,
@@ -153,7 +153,7 @@ const ROWS: &[Row] = &[
 
 /// Who asks. All but those named otherwise reach every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
+pub(crate) enum Who {
     NoToken,
     Wrong,
     Expired,
@@ -171,7 +171,7 @@ enum Who {
     OtherSession,
 }
 
-const ALL: [Who; 11] = [
+pub(crate) const ALL: [Who; 11] = [
     Who::NoToken,
     Who::Wrong,
     Who::Expired,
@@ -186,7 +186,7 @@ const ALL: [Who; 11] = [
 ];
 
 /// What the rules say, without looking at how the server decides: the status of a refusal, or none.
-fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
+pub(crate) fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
     use Who::{
         Expired, NoToken, OtherAgent, OtherAgentWithSight, OtherSession, OwnAgent, Reader, Revoked,
         Writer, Wrong,
@@ -224,7 +224,7 @@ pub(crate) fn token(server: &Server, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-struct House {
+pub(crate) struct House {
     server: Server,
     /// Sends no token but those that it is told to.
     http: Client,
@@ -233,7 +233,7 @@ struct House {
 }
 
 impl House {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let server = Server::start_with(&["--token-rate", "0"]);
         let made = |arguments: &[&str]| Some(token(&server, &[&["create"], arguments].concat()));
         let agent =
@@ -266,7 +266,7 @@ impl House {
         house
     }
 
-    fn request(&self, who: Who, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, who: Who, method: Method, path: &str) -> RequestBuilder {
         let request =
             self.http.request(method, format!("http://{}{path}", self.server.authority()));
         match &self.tokens[&who] {
@@ -292,7 +292,7 @@ impl House {
     }
 
     /// A board on which every operation finds what it is for.
-    async fn fill(&self, session: &str) {
+    pub(crate) async fn fill(&self, session: &str) {
         let image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
         let screenshot = format!("{{\"image_str\":\"{image}\"}}");
         for (method, tail, body) in [

@@ -139,7 +139,9 @@ impl Guard {
                 Box::new(rate_limited(detail, wait))
             })?;
         }
-        caller.needs(self.scope_of(request.method(), matched)).map_err(Problem::from)?;
+        if let Some(scope) = self.scope_of(request.method(), matched) {
+            caller.needs(scope).map_err(Problem::from)?;
+        }
         if matched == METRICS && !caller.reaches_all() {
             let detail = "metrics cover all sessions; use a token without session patterns";
             return Err(Box::new(Problem::new(Code::Forbidden, detail)));
@@ -148,14 +150,16 @@ impl Guard {
     }
 
     /// Returns the scope that a route needs. A door checks each operation by itself.
-    fn scope_of(&self, method: &Method, matched: &str) -> Scope {
-        if ADMIN.iter().any(|(of, path)| of == method && *path == matched) {
-            Scope::Admin
-        } else if is_read(method) || self.doors.contains(&matched) {
-            Scope::Read
-        } else {
-            Scope::Write
+    fn scope_of(&self, method: &Method, matched: &str) -> Option<Scope> {
+        if self.doors.contains(&matched) {
+            return None;
         }
+        let is_admin = ADMIN.iter().any(|(of, path)| of == method && *path == matched);
+        Some(match is_read(method) {
+            _ if is_admin => Scope::Admin,
+            true => Scope::Read,
+            false => Scope::Write,
+        })
     }
 
     /// Adds the session's revision to an answer that lacks it, such as a refusal made before the board was read.

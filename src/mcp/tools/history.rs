@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 
 use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
-use crate::api::refusal::refused;
+use crate::api::refusal::{no_session, refused};
 use crate::board::{CheckpointCommand, CheckpointName, Command, Rejected, SessionCommand};
 use crate::mcp::answer::{Answer, Facts, Failure};
 use crate::mcp::arguments::missing;
@@ -90,7 +90,8 @@ async fn restore(mut call: Call) -> Result<Outcome, Failure> {
     if let Some(kept) = writing.call.service.recall(&writing.terms).await? {
         return Ok(Facts::again(kept.text()).into());
     }
-    let now = writing.call.published(&session).await?;
+    let now = writing.call.service.published(&session).await?;
+    let now = now.ok_or_else(|| no_session(&session))?;
     let then = writing.call.service.board_at(&now, &at).await?;
     if then.life().is_none() {
         // Before the first commit there is no board to restore.

@@ -8,6 +8,7 @@ use crate::api::inbox::{InboxQuery, page};
 use crate::api::intake::fields::{answer_member, is_blank};
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field, no_entry};
+use crate::auth::Scope;
 use crate::board::{
     self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, QuestionCommand, Seq,
     SessionName, Ttl, json,
@@ -42,6 +43,8 @@ async fn ask(mut call: Call) -> Result<Outcome, Failure> {
     }
     let session = call.session()?;
     let agent = call.agent()?;
+    // The result has the answer.
+    call.caller().needs(Scope::Read)?;
     let deadline = call.deadline()?;
     let here = call.arguments.flag("ask_here")?;
     if let Some(seq) = call.arguments.whole("seq", 1, u64::MAX)?.map(Seq) {
@@ -189,6 +192,7 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
         return Ok(of_session(&session, &board, after));
     }
     let after: Option<String> = call.arguments.string("after")?;
+    call.caller().needs(Scope::Read)?;
     call.finish()?;
     let params = Params::of(after.map(|after| ("after", after)));
     let mut params = params.and("limit", "200");

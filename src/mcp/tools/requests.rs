@@ -8,6 +8,7 @@ use super::reading::cut;
 use crate::api::intake::fields::{fence_member, result_member, ttl_member};
 use crate::api::intake::tasks::wanted_members;
 use crate::api::refusal::invalid_field;
+use crate::auth::Scope;
 use crate::board::{self, Board, Claim, Command, LogName, RequestCommand, Seq, Ttl, Wanted, json};
 use crate::mcp::answer::{Facts, Failure};
 use crate::mcp::arguments::pointer;
@@ -44,6 +45,8 @@ async fn claim(mut call: Call) -> Result<Outcome, Failure> {
 }
 
 async fn claim_one(writing: &Writing, seq: Seq, ttl: Ttl) -> Result<Outcome, Failure> {
+    // The answer has the request.
+    writing.call.caller().needs(Scope::Read)?;
     let shape = move |receipt: &Receipt| {
         let board::Answer::Claimed { claim, won } = &receipt.answer else {
             return Facts::new().put("claimed", &false);

@@ -1,0 +1,75 @@
+//! Messages that the protocol's library cannot read, refused as JSON-RPC says.
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
+
+use crate::board::json::{self, Kind};
+
+/// The requests that clients send. Their library reads one with other parameters as a request of another protocol.
+const METHODS: [&str; 17] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
+    "tools/list",
+];
+
+/// Returns the refusal of a body that is no JSON, or no single message.
+pub(super) fn refused(body: &[u8]) -> Option<Response> {
+    match json::document(body) {
+        Err(json::Malformed { line, column, reason }) => {
+            let why = format!("line {line}, column {column}: {reason}");
+            Some(refusal(ErrorCode::PARSE_ERROR, why))
+        }
+        Ok(text) if json::kind(text.get()) != Kind::Object => {
+            let found = json::kind(text.get()).with_article();
+            Some(unread(&format!("expected one message, as an object; found {found}")))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Replaces the library's answer to a message that it cannot read.
+pub(super) fn answered(response: Response, is_json: bool) -> Response {
+    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return unread("the message is none of the protocol, or nested deeper than 128 levels");
+    }
+    response
+}
+
+fn unread(why: &str) -> Response {
+    refusal(ErrorCode::INVALID_REQUEST, why.to_owned())
+}
+
+fn refusal(code: ErrorCode, why: String) -> Response {
+    let error = JsonRpcError::new(None, ErrorData::new(code, why, None));
+    let body = serde_json::to_vec(&error).unwrap_or_default();
+    let mut response = Response::new(Body::from(Bytes::from(body)));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// Returns the error for a request that the library does not know: of its parameters, if the method is known.
+pub(super) fn unknown(method: &str) -> ErrorData {
+    if METHODS.contains(&method) || method == "tools/call" {
+        let why = format!("the parameters of {method} are not those of the protocol");
+        return ErrorData::invalid_params(why, None);
+    }
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None)
+}

@@ -1,0 +1,233 @@
+//! MCP: what the protocol's clients cannot see for themselves: exact numbers, keys, departures, the log.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use crate::answer::ask;
+use crate::harness::Server;
+
+/// Within arguments, names and addresses.
+const SECRET: &str = "secret-of-a-call";
+
+fn call(server: &Server, query: &str, tool: &str, arguments: &str) -> RequestBuilder {
+    let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    message(
+        server,
+        query,
+        &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+    )
+}
+
+fn message(server: &Server, query: &str, text: &str) -> RequestBuilder {
+    let request = server.to(Method::POST, &format!("/mcp?{query}"));
+    request.header("content-type", "application/json").body(text.to_owned())
+}
+
+async fn result(request: RequestBuilder) -> Value {
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    let mut answer: Value = answer.json().await.expect("JSON");
+    answer["result"].take()
+}
+
+/// The text of a result.
+async fn text(request: RequestBuilder) -> String {
+    let result = result(request).await;
+    assert_ne!(result["isError"], true, "{result}");
+    result["content"][0]["text"].as_str().expect("a text").to_owned()
+}
+
+#[tokio::test]
+async fn an_item_stays_as_it_was_sent() {
+    let server = Server::start();
+    let item = r#"{"z":12345678901234567890123,"a":1.0,"b":1.50e2,"é":"\u00e9"}"#;
+    let items = format!(r#"{{"log":"trajectories","items":[{item}]}}"#);
+    text(call(&server, "session=s&agent=A", "append_items", &items)).await;
+    let kept = server.get("/v1/sessions/s/trajectories/1").await.is(200).text().to_owned();
+    assert!(kept.contains(item), "{kept}");
+    text(call(&server, "session=s", "set_state", r#"{"path":"n","value":{"b":1.50,"a":[1e0]}}"#))
+        .await;
+    let kept = server.get("/v1/sessions/s/state/n").await.is(200).text().to_owned();
+    assert!(kept.contains(r#"{"b":1.50,"a":[1e0]}"#), "{kept}");
+}
+
+#[tokio::test]
+async fn a_repeated_key_is_told_the_first_answer() {
+    let mut server = Server::start();
+    let query = "session=s&agent=A";
+    let append = r#"{"log":"requests","items":["a"],"idempotency_key":"k"}"#;
+    let reordered = r#"{"idempotency_key":"k","items":["a"],"log":"requests"}"#;
+    let first = text(call(&server, query, "append_items", append)).await;
+    server.kill();
+    server.start_again();
+    let again = text(call(&server, query, "append_items", reordered)).await;
+    assert_eq!(again, first.replace('}', ", \"replayed\": true}"));
+    assert_eq!(server.get("/v1/sessions/s/requests").await.json()["count"], 1);
+    let other = r#"{"log":"requests","items":["b"],"idempotency_key":"k"}"#;
+    let refused = result(call(&server, query, "append_items", other)).await;
+    assert_eq!(refused["structuredContent"]["error"], "idempotency-key-reused");
+    // The same text under another tool is another call.
+    let told =
+        result(call(&server, query, "remember", r#"{"item":"a","idempotency_key":"k"}"#)).await;
+    assert_eq!(told["structuredContent"]["error"], "idempotency-key-reused");
+}
+
+#[tokio::test]
+async fn a_worker_that_has_left_gets_no_request() {
+    let server = Server::start();
+    server.made("s").await;
+    let waiting = call(&server, "session=s&agent=Gone", "claim_request", r#"{"wait_s":30}"#);
+    let left = tokio::time::timeout(Duration::from_millis(300), waiting.send()).await;
+    assert!(left.is_err(), "nothing is there to claim");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let board = server.board("s");
+    board.post("requests", r#"{"request":"work"}"#).await.is(201);
+    let claimed =
+        text(call(&server, "session=s&agent=There", "claim_request", r#"{"wait_s":5}"#)).await;
+    assert!(claimed.contains("\"claimed\": true"), "{claimed}");
+}
+
+#[tokio::test]
+async fn a_waiting_call_is_woken_by_a_write() {
+    let server = Server::start();
+    server.made("s").await;
+    let request =
+        call(&server, "session=s&agent=A", "ask_person", r#"{"question":"Which?","wait_s":50}"#);
+    let waiting = tokio::spawn(text(request));
+    let board = server.board("s");
+    loop {
+        let answer = board.put("questions/1/answer", r#"{"answer":"this"}"#).await;
+        if answer.status() == 200 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let told = waiting.await.unwrap();
+    assert!(told.contains("\"answered\": true, \"answer\": \"this\""), "{told}");
+}
+
+#[tokio::test]
+async fn only_post_is_taken_and_no_foreign_page() {
+    let server = Server::start();
+    for method in [Method::GET, Method::DELETE] {
+        ask(server.to(method, "/mcp")).await.problem(405, "method-not-allowed");
+    }
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let foreign = message(&server, "", list).header("origin", "https://evil.example");
+    assert_eq!(foreign.send().await.unwrap().status(), 403);
+    for path in
+        ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
+    {
+        server.get(path).await.problem(404, "route-not-found");
+    }
+    let unknown = message(&server, "sesion=s", list).send().await.unwrap();
+    let answer: Value = unknown.json().await.unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("session"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_notice_is_accepted_and_garbage_refused() {
+    let server = Server::start();
+    let notice = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(message(&server, "", notice).send().await.unwrap().status(), 202);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}1{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    for (text, code) in [
+        ("", -32700),
+        ("{", -32700),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/l"#, -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"tools/list"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#, -32600),
+        (deep.as_str(), -32600),
+    ] {
+        let answer = message(&server, "", text).send().await.unwrap();
+        assert_eq!(answer.status(), 400, "{text:?}");
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer["error"]["code"], code, "{text:?}: {answer}");
+    }
+    let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_log","arguments":[1]}}"#;
+    let answer: Value = message(&server, "", wrong).send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let plain = server.to(Method::POST, "/mcp").header("content-type", "text/plain").body("{}");
+    assert_eq!(plain.send().await.unwrap().status(), 415);
+}
+
+/// The protocol's library would log whole messages.
+#[tokio::test]
+async fn nothing_of_a_call_is_in_the_log() {
+    let mut server = Server::start_with(&["--log", "trace,rmcp=trace"]);
+    server.made("s").await;
+    let good = format!(r#"{{"log":"requests","items":["{SECRET}"]}}"#);
+    text(call(&server, "session=s", "append_items", &good)).await;
+    for (tool, arguments) in [
+        ("append_items", format!(r#"{{"log":"{SECRET}","items":1}}"#)),
+        ("append_items", format!(r#"{{"{SECRET}":"{SECRET}"}}"#)),
+        (SECRET, format!(r#"{{"a":"{SECRET}"}}"#)),
+        ("read_log", r#"{"log":"requests"}"#.to_owned()),
+        (
+            "set_state",
+            format!(r#"{{"path":"{SECRET}","value":"{SECRET}","expected_tag":"{SECRET}"}}"#),
+        ),
+        ("get_state", format!(r#"{{"path":"{SECRET}"}}"#)),
+        ("search_board", format!(r#"{{"q":"{SECRET}"}}"#)),
+        ("ask_person", format!(r#"{{"question":"{SECRET}","wait_s":0}}"#)),
+    ] {
+        call(&server, "session=s", tool, &arguments).send().await.unwrap();
+    }
+    let texts = [
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"{SECRET}","method":"{SECRET}","params":{{"a":"{SECRET}"}}}}"#
+        ),
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/{SECRET}"}}"#),
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":1,"reason":"{SECRET}"}}}}"#
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"blackboard://{SECRET}/prompt"}}}}"#
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"{SECRET}"}}}}"#
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{SECRET}","capabilities":{{}},"clientInfo":{{"name":"{SECRET}","version":"1"}}}}}}"#
+        ),
+        SECRET.to_owned(),
+    ];
+    for text in texts {
+        message(&server, "session=s", &text).send().await.unwrap();
+        message(&server, &format!("tools={SECRET}"), &text)
+            .header("mcp-protocol-version", SECRET)
+            .header("mcp-method", SECRET)
+            .send()
+            .await
+            .unwrap();
+    }
+    assert!(server.stop().success());
+    let said = server.said("\"stopped\"");
+    if let Some(line) = said.lines().find(|line| line.contains(SECRET)) {
+        panic!("told:\n{line}");
+    }
+}
+
+#[tokio::test]
+async fn lists_stay_within_their_tokens() {
+    let server = Server::start();
+    let tokens = async |query: &str| {
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let result = result(message(&server, query, list)).await;
+        result["tools"].to_string().len().div_ceil(4)
+    };
+    let all = tokens("").await;
+    assert!(all <= 3_500, "{all}");
+    let worker = tokens("tools=worker").await;
+    assert!(worker <= 1_500, "{worker}");
+    assert!(tokens("tools=worker&session=s").await < worker);
+}
