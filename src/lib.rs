@@ -6,6 +6,7 @@ pub mod app;
 pub mod auth;
 pub mod board;
 pub mod cli;
+pub mod client;
 pub mod config;
 pub mod control;
 pub mod descriptors;

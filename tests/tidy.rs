@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
-    &["http", "mcp", "control"],
+    &["client", "http", "mcp", "control"],
     &["api"],
     &["auth"],
     &["service"],
@@ -229,6 +229,16 @@ fn requests_and_answers_know_no_protocol() {
         wrong.extend(named.map(|line| format!("{}: {}", path.display(), line.trim())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_client_knows_nothing_of_the_server() {
+    let leaves = LAYERS.last().copied().unwrap_or_default();
+    let of_client = sources("src").into_iter().filter(|(path, _)| module(path) == "client");
+    let others = of_client.flat_map(|(_, text)| named(&text));
+    let wrong: BTreeSet<String> =
+        others.filter(|name| name != "client" && !leaves.contains(&name.as_str())).collect();
+    assert!(wrong.is_empty(), "`client` uses {wrong:?}");
 }
 
 #[test]
