@@ -7,6 +7,7 @@ mod environment;
 mod export;
 mod healthcheck;
 mod import;
+mod mcp;
 mod openapi;
 mod print_config;
 mod salvage;
@@ -37,6 +38,7 @@ enum Command {
     Check(check::Check),
     Export(export::Export),
     Import(import::Import),
+    Mcp(mcp::Mcp),
     Salvage(salvage::Salvage),
     Healthcheck(healthcheck::Healthcheck),
     Openapi(openapi::Openapi),
@@ -90,6 +92,7 @@ impl Cli {
             Command::Check(check) => check.run(),
             Command::Export(export) => export.run(),
             Command::Import(import) => import.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),

@@ -1,0 +1,188 @@
+//! `blackboard mcp`: MCP on standard input and output, passed on to a server's `/mcp`.
+
+mod bridge;
+mod endpoint;
+mod failure;
+mod headers;
+mod lines;
+mod message;
+
+use std::env;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use self::bridge::Bridge;
+use self::endpoint::{Endpoint, Identity};
+use super::Failure;
+use crate::board::{AgentName, SessionName};
+use crate::client::{
+    BaseUrl, Client, InvalidBaseUrl, InvalidToken, Limits, Roots, RootsError, Token, TokenError,
+};
+use crate::telemetry;
+
+/// The variable that holds a token.
+const TOKEN_VARIABLE: &str = "BLACKBOARD_TOKEN";
+
+/// Time limits of requests. A call of the server waits for at most 50 s, and a stream has a comment every 15 s.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(10), silence: Duration::from_secs(75) };
+
+/// Bridge an MCP host that only starts processes to a running server
+///
+/// Reads JSON-RPC messages from standard input, a line each, sends each to the server's /mcp, and writes the server's
+/// messages to standard output, a line each; nothing else is written there. Ends with its input, 10 s later if
+/// requests are still open. A token comes from --token-file or the environment variable BLACKBOARD_TOKEN, never from an
+/// argument, which other users of the machine could read.
+///
+/// A host's configuration names the command 'blackboard' with the arguments 'mcp', '--session', 'demo', '--agent',
+/// 'writer', and gives BLACKBOARD_URL and BLACKBOARD_TOKEN as its environment.
+#[derive(Args, Debug)]
+#[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
+pub(super) struct Mcp {
+    /// URL of the server, http or https, without /mcp
+    #[arg(
+        long,
+        env = "BLACKBOARD_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8733"
+    )]
+    url: String,
+
+    /// Session of all calls that name no other
+    #[arg(long, env = "BLACKBOARD_SESSION", value_name = "NAME")]
+    session: Option<SessionName>,
+
+    /// Agent that writes, unless the token is bound to one
+    #[arg(long, env = "BLACKBOARD_AGENT", value_name = "NAME")]
+    agent: Option<AgentName>,
+
+    /// Tools to offer to the model; by default the server chooses
+    #[arg(long, env = "BLACKBOARD_TOOLS", value_name = "SET", value_enum)]
+    tools: Option<Tools>,
+
+    /// File that holds the token; it takes precedence over BLACKBOARD_TOKEN
+    #[arg(long, env = "BLACKBOARD_TOKEN_FILE", value_name = "PATH")]
+    token_file: Option<PathBuf>,
+
+    /// PEM file of the only root certificates to trust; by default those of the system
+    #[arg(long, env = "BLACKBOARD_CA", value_name = "PATH")]
+    ca: Option<PathBuf>,
+
+    /// Log level on standard error: error, warn, info, debug or trace, optionally by target
+    #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "warn")]
+    log: String,
+}
+
+/// A set of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tools {
+    /// Claims requests and does them
+    Worker,
+    /// Posts requests and questions
+    Asker,
+    /// Every tool that the token allows
+    All,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    /// The parser of arguments would print the URL with a password in it.
+    #[error("--url (BLACKBOARD_URL) is not usable")]
+    Url(#[from] InvalidBaseUrl),
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("{TOKEN_VARIABLE} holds no token")]
+    Variable(#[source] InvalidToken),
+    #[error("{TOKEN_VARIABLE} is not text")]
+    Text,
+}
+
+impl Tools {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Asker => "asker",
+            Self::All => "all",
+        }
+    }
+}
+
+impl Mcp {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        log(&self.log).map_err(Failure::usage)?;
+        let endpoint = self.endpoint().map_err(Failure::usage)?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+        let bridged = runtime.block_on(async {
+            let (mut term, mut int) =
+                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+            let stop = either(&mut term, &mut int);
+            Bridge::run(endpoint, tokio::io::stdin(), tokio::io::stdout(), stop).await
+        });
+        // A thread may wait for input that never comes.
+        runtime.shutdown_background();
+        bridged.map_err(Failure::failed)
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, Unusable> {
+        let (url, token): (BaseUrl, _) = (self.url.parse()?, self.token()?);
+        if token.is_some() && !url.is_tls() && !url.is_loopback() {
+            tracing::warn!("the token goes over the network unencrypted; use https in --url");
+        }
+        let roots = self.ca.clone().map_or(Roots::System, Roots::File);
+        let client = Client::new(url, token.as_ref(), &roots, LIMITS)?;
+        let identity = Identity {
+            session: self.session.as_ref().map(SessionName::as_str),
+            agent: self.agent.as_ref().map(AgentName::as_str),
+            tools: self.tools.map(Tools::name),
+        };
+        Ok(Endpoint::new(client, token, identity)?)
+    }
+
+    fn token(&self) -> Result<Option<Token>, Unusable> {
+        if let Some(path) = &self.token_file {
+            return Ok(Some(Token::from_file(path)?));
+        }
+        let value = match env::var(TOKEN_VARIABLE) {
+            Ok(value) => value,
+            Err(env::VarError::NotPresent) => return Ok(None),
+            Err(env::VarError::NotUnicode(_)) => return Err(Unusable::Text),
+        };
+        // Hosts set a variable of their configuration that has no value to nothing.
+        if value.is_empty() {
+            return Ok(None);
+        }
+        value.parse().map(Some).map_err(Unusable::Variable)
+    }
+}
+
+/// Starts the log on standard error: standard output belongs to the protocol.
+fn log(filter: &str) -> Result<(), telemetry::Error> {
+    let parsed = EnvFilter::builder().parse(filter);
+    let parsed = parsed.map_err(|_| telemetry::Error::Filter(filter.to_owned()))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(parsed)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .without_time()
+        .init();
+    Ok(())
+}
+
+/// Waits for either signal.
+async fn either(one: &mut Signal, other: &mut Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
+}
