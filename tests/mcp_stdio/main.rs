@@ -1,0 +1,18 @@
+//! The stdio bridge against scripted servers, over the pipes and the network that a host has.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where it fails and says why"
+)]
+
+mod bridge;
+mod failures;
+mod messages;
+mod server;
+
+use std::time::Duration;
+
+/// How long anything may take that is not itself about time.
+const DEADLINE: Duration = Duration::from_secs(30);
