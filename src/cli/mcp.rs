@@ -85,7 +85,7 @@ pub(super) struct Mcp {
 enum Tools {
     /// Claims requests and does them
     Worker,
-    /// Posts requests and questions
+    /// Passes questions on to people, and their answers back
     Asker,
     /// Every tool that the token allows
     All,

@@ -205,7 +205,8 @@ impl From<Failure> for ErrorData {
 }
 
 /// What a model can do about a refusal, where the sentence itself does not say it.
-const NEXT_STEPS: [(Code, &str); 19] = [
+const NEXT_STEPS: [(Code, &str); 20] = [
+    (Code::IdempotencyKeyReused, "use a new idempotency_key for each new write"),
     (
         Code::SessionNotFound,
         "call board_overview without 'session' to list the sessions, or append_items to begin this one",
@@ -240,7 +241,11 @@ const TELL: &str = "the server has a fault: tell a person, and try again later";
 const CORRECT: &str = "correct the call as 'detail' says, then repeat it";
 
 /// Sentences for models, instead of those that name parts of HTTP.
-const SENTENCES: [(Code, &str); 2] = [
+const SENTENCES: [(Code, &str); 3] = [
+    (
+        Code::IdempotencyKeyReused,
+        "this idempotency_key was used for another call; nothing was written",
+    ),
     (Code::AgentRequired, "this tool needs to know which agent calls"),
     (
         Code::PreconditionFailed,

@@ -7,9 +7,10 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -125,6 +126,20 @@ impl ServerHandler for Server {
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
             .with_instructions(INSTRUCTIONS)
+    }
+
+    /// Clients that begin with a handshake keep nothing between two requests here, so they get neither notices nor tasks.
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut result = self.negotiate_initialize(&request)?;
+        if let Some(resources) = &mut result.capabilities.resources {
+            resources.subscribe = None;
+        }
+        result.capabilities.extensions = None;
+        Ok(result)
     }
 
     async fn list_tools(

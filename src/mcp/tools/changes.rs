@@ -47,6 +47,10 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
         for commit in &commits {
             let visible = call.caller().visible(commit);
             let Some(changes) = wanted.of(&visible) else { continue };
+            // Of what it may not see, a model is not told that it was there.
+            if changes.is_empty() {
+                continue;
+            }
             if events.len() > 1 {
                 events.push(',');
             }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 
 use super::reading::cut;
 use crate::api::inbox::listing;
-use crate::board::{Board, Log, LogName, Seq, SessionName, StatePath};
+use crate::board::{AgentName, Board, Claim, Log, LogName, Seq, SessionName, StatePath};
 use crate::mcp::answer::{Answer, Facts, Failure};
 use crate::mcp::call::Call;
 use crate::mcp::catalog::{Outcome, Running};
@@ -16,6 +16,9 @@ const SESSIONS_MAX: usize = 50;
 
 /// The number of open questions, requests and agents that are shown.
 const SHOWN_MAX: usize = 5;
+
+/// The number of newest requests that are examined for claims.
+const EXAMINED_MAX: usize = 1000;
 
 /// The number of newest steps that are shown.
 const STEPS_MAX: usize = 3;
@@ -88,11 +91,30 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
         .map(|entry| cut(entry.item.text(), ITEM_BYTES_MAX))
         .collect();
     facts = facts.put_json("newest_steps", &list(&steps));
-    let own = call.visit.agent().map(|agent| LogName::Memory(agent.clone()));
-    match own.filter(|log| call.caller().sees(log)) {
-        Some(log) => facts.put("your_notes", &count(&log)),
+    match call.visit.agent() {
+        Some(agent) => {
+            let claimed = claimed_by(board, agent);
+            let notes = LogName::Memory(agent.clone());
+            facts.put_json("claimed_by_you", &list(&claimed)).put("your_notes", &count(&notes))
+        }
         None => facts,
     }
+}
+
+/// Returns the newest requests that an agent holds, with their fences.
+fn claimed_by(board: &Board, agent: &AgentName) -> Vec<String> {
+    let Some(log) = board.log(&LogName::Requests) else { return Vec::new() };
+    let examined = log.iter().rev().take(EXAMINED_MAX);
+    let held = examined.filter_map(|entry| {
+        let claim = entry.work.as_deref()?.claim().filter(|claim| claim.agent == *agent)?;
+        let Claim { fence, expires_at, .. } = claim;
+        let item = cut(entry.item.text(), ITEM_BYTES_MAX);
+        let seq = entry.seq;
+        Some(format!(
+            "{{\"seq\": {seq}, \"fence\": {fence}, \"expires_at\": \"{expires_at}\", \"item\": {item}}}"
+        ))
+    });
+    held.take(SHOWN_MAX).collect()
 }
 
 /// Returns the first of these entries as JSON.
