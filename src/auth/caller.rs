@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{OptionFuture, pending};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Grant;
@@ -91,6 +93,17 @@ impl Caller {
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.ended().is_some_and(CancellationToken::is_cancelled)
             || self.left(now).is_some_and(|left| left.is_zero())
+    }
+
+    /// Waits until the rights end, perhaps for ever.
+    pub async fn over(&self, now: Timestamp) {
+        let revoked = OptionFuture::from(self.ended().map(CancellationToken::cancelled));
+        let expired = OptionFuture::from(self.left(now).map(sleep));
+        tokio::select! {
+            Some(()) = revoked => {}
+            Some(()) = expired => {}
+            else => pending().await,
+        }
     }
 
     /// Returns the agent that the token is bound to.

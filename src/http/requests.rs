@@ -179,7 +179,7 @@ pub(super) async fn claim_next(
     let wait = wait.map(|wait| Wait {
         deadline: Instant::now() + wait,
         // A worker that has left must get no request.
-        given_up: peer.map(|peer| peer.departure.watch().clone()).unwrap_or_default(),
+        given_up: peer.map(|peer| peer.departure.watch().child_token()).unwrap_or_default(),
     });
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;

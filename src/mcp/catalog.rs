@@ -4,42 +4,16 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use rmcp::model::{CreateTaskResult, InputRequiredResult, JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Facts, Failure};
-use super::call::Call;
+use super::call::visit::{ToolSet, Visit};
+use super::call::{Call, Running};
 use super::tools::{
     changes, history, logs, overview, prompt, questions, requests, screenshots, search, state,
     transact,
 };
-use super::visit::{ToolSet, Visit};
 use crate::auth::Scope;
-
-/// The outcome of a call.
-pub(super) enum Outcome {
-    Answer(Answer),
-    /// The call goes on as a task.
-    Task(Box<CreateTaskResult>),
-    /// The client must ask its user first.
-    Input(Box<InputRequiredResult>),
-}
-
-impl From<Answer> for Outcome {
-    fn from(answer: Answer) -> Self {
-        Self::Answer(answer)
-    }
-}
-
-impl From<Facts> for Outcome {
-    fn from(facts: Facts) -> Self {
-        Self::Answer(facts.into())
-    }
-}
-
-/// The future of a call.
-pub(super) type Running = BoxFuture<'static, Result<Outcome, Failure>>;
 
 /// The effect of a tool on a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +48,7 @@ const BOTH: &[ToolSet] = &[ToolSet::Worker, ToolSet::Asker];
 const NEITHER: &[ToolSet] = &[];
 
 /// All tools, in the order in which they are listed.
-pub(super) const TOOLS: [Definition; 22] = [
+pub(super) static TOOLS: [Definition; 22] = [
     Definition {
         name: "board_overview",
         description: "First call: a session at a glance (counts, open questions, claimable requests, agents, state \
@@ -341,8 +315,7 @@ pub(super) const TOOLS: [Definition; 22] = [
 
 /// Returns the tool of this name.
 pub(super) fn tool(name: &str) -> Option<&'static Definition> {
-    static FOUND: [Definition; 22] = TOOLS;
-    FOUND.iter().find(|tool| tool.name == name)
+    TOOLS.iter().find(|tool| tool.name == name)
 }
 
 impl Definition {

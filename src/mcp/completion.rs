@@ -2,7 +2,7 @@
 
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo};
 
-use super::visit::Visit;
+use super::call::visit::Visit;
 use crate::api::inbox::listing;
 use crate::auth::Scope;
 use crate::board::{LogName, SessionName, StatePath};

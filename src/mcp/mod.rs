@@ -4,22 +4,17 @@
 //! its caller, its default session and its set of tools come with it. Tools parse their arguments with `api`, decide
 //! nothing themselves, and answer with text that suffices alone.
 
-mod answer;
-mod arguments;
 mod call;
 mod catalog;
 mod completion;
 mod extra;
-mod host_question;
 mod instructions;
 mod message;
 mod prompts;
 mod resources;
 mod server;
 mod subscription;
-mod tasks;
 mod tools;
-mod visit;
 
 use std::sync::Arc;
 
@@ -32,7 +27,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::service::Service;
-use arguments::RawArguments;
+use call::arguments::RawArguments;
 pub use extra::{Context, Extra, Maybe};
 use server::Server;
 

@@ -5,11 +5,11 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::answer::{Failure, marked};
-use super::arguments::Arguments;
+use super::call::answer::{Failure, marked};
+use super::call::arguments::Arguments;
+use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt::markdown;
-use super::visit::Visit;
 use crate::api::params::Params;
 use crate::api::refusal::no_session;
 use crate::board::SessionName;

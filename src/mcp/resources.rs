@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
-use super::answer::Failure;
-use super::arguments::Arguments;
+use super::call::answer::Failure;
+use super::call::arguments::Arguments;
+use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt::markdown;
 use super::tools::reading::{Keep, bytes_of, cut, fit, member, whole};
 use super::tools::screenshots;
-use super::visit::Visit;
 use crate::api::address::{percent_decode, segment};
 use crate::api::inbox::listing;
 use crate::api::log_page::LogQuery;
@@ -92,7 +92,11 @@ impl Address {
             Part::Log(log) => board.log_version(log).changed,
             Part::Screenshot(seq) => {
                 let log = board.log(&LogName::Screenshots);
-                log.and_then(|log| log.get(*seq)).map_or(Revision(0), |entry| entry.revision)
+                let entry = log.and_then(|log| log.get(*seq));
+                // A removal is a change of the log.
+                entry.map_or(board.log_version(&LogName::Screenshots).changed, |entry| {
+                    entry.revision
+                })
             }
             Part::State(path) => {
                 let state = board.state();

@@ -15,14 +15,16 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
-use super::answer::{Failure, refused, refused_request};
-use super::arguments::{Arguments, RawArguments};
+use super::call::Outcome;
+use super::call::answer::{Failure, refused, refused_request};
+use super::call::arguments::{Arguments, RawArguments};
+use super::call::visit::Visit;
 use super::call::{Call, Client, Progress};
-use super::catalog::{Definition, Outcome, TOOLS, tool};
+use super::catalog::{Definition, TOOLS, tool};
 use super::extra::Extra;
 use super::instructions::INSTRUCTIONS;
-use super::visit::Visit;
-use super::{completion, message, prompts, resources, subscription, tasks};
+use super::tools::tasks;
+use super::{completion, message, prompts, resources, subscription};
 use crate::service::Service;
 
 /// The time for which a client may keep the lists of tools, prompts and templates.
@@ -71,14 +73,20 @@ impl Server {
         };
         let call = Call::new(self.service.clone(), visit, definition.name, arguments, client);
         let (gone, progress) = (call.gone.clone(), Progress::of(&context));
+        let caller = call.caller().clone();
         let mut running = (definition.run)(call);
+        // A write under way is finished; a wait ends at once.
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
-            () = progress.tell() => unreachable_progress().await,
-            // A write under way is finished; a wait ends at once.
+            never = progress.tell() => match never {},
             () = context.ct.cancelled() => {
                 gone.cancel();
                 running.await
+            }
+            () = caller.over(self.service.now()) => {
+                gone.cancel();
+                running.await?;
+                return Err(ErrorData::invalid_request("the token has expired or was revoked", None));
             }
         };
         match outcome {
@@ -89,11 +97,6 @@ impl Server {
             Err(Failure::Protocol(error)) => Err(error),
         }
     }
-}
-
-/// Progress is told until the call ends.
-async fn unreachable_progress<T>() -> T {
-    std::future::pending().await
 }
 
 fn visit(context: &Context) -> Result<Visit, ErrorData> {

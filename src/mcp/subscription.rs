@@ -9,8 +9,8 @@ use rmcp::model::{
 };
 use rmcp::service::{SubscriptionContext, SubscriptionSink};
 
+use super::call::visit::Visit;
 use super::resources::Address;
-use super::visit::Visit;
 use crate::board::{Revision, SessionName};
 use crate::service::{Service, ServiceError};
 

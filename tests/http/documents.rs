@@ -69,6 +69,13 @@ async fn the_curl_session_of_the_readme_can_be_pasted() {
     check_pasted(&commands);
 }
 
+#[tokio::test]
+async fn the_curl_session_for_agent_hosts_can_be_pasted() {
+    let (blocks, commands) = sessions("docs/guide/mcp.md");
+    assert_eq!((blocks, commands.len()), (1, 3));
+    check_pasted(&commands);
+}
+
 /// Asserts that each command ends well and says something, or is the refusal that it announces.
 fn check_pasted(commands: &[String]) {
     let server = Server::start();

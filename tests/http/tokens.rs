@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use reqwest::Method;
 
@@ -225,6 +226,35 @@ async fn a_stream_ends_with_its_token() {
     let revoke = async { token(&house.server, &["revoke", "three"]) };
     let (answer, _) = tokio::join!(poll, revoke);
     answer.problem(401, "unauthorized");
+}
+
+/// By HTTP and by MCP, nothing is given to a worker whose token was revoked while it waited.
+#[tokio::test]
+async fn a_revoked_worker_that_waits_gets_no_request() {
+    let house = House::new().await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"claim_request","arguments":{"match":{"n":1},"wait_s":50}}}"#;
+    let claim = r#"{"match":{"n":1}}"#;
+    for (path, body) in
+        [("/mcp?session=s", call), ("/v1/sessions/s/requests/claim?wait=50s", claim)]
+    {
+        let name = format!("worker-{}", path.len());
+        let worker = token(&house.server, &["create", "--name", &name, "--agent", "W"]);
+        let request = house.server.to(Method::POST, path).bearer_auth(worker);
+        let waiting = request.header("content-type", "application/json").body(body).send();
+        let waiting = tokio::spawn(waiting);
+        // A worker that is refused while it comes is refused too.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        token(&house.server, &["revoke", &name]);
+        let ended = waiting.await.unwrap().expect("an answer");
+        let (status, text) = (ended.status(), ended.text().await.unwrap());
+        assert!(status == 401 || text.contains("revoked"), "{path}: {status} {text}");
+        let posted = house.sent(&house.a, Method::POST, "requests", r#"{"n":1}"#).await;
+        let location = posted.is(201).header("location").to_owned();
+        let request = house.server.to(Method::GET, &location).bearer_auth(&house.a);
+        assert!(ask(request).await.is(200).json().get("claim").is_none(), "{path}");
+        let tail = location.replace("/v1/sessions/s/", "");
+        house.sent(&house.a, Method::DELETE, &tail, "").await.succeeded();
+    }
 }
 
 #[tokio::test]

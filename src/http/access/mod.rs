@@ -27,7 +27,8 @@ use crate::auth::{Caller, Forbidden, Scope, Secret, Tokens, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
 use crate::service::Service;
-use rights_end::{end_body_with, end_with, rights_end, why_over};
+pub(super) use rights_end::rights_end;
+use rights_end::{end_body_with, end_with, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

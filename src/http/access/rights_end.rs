@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use futures_util::future::{OptionFuture, pending};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
@@ -50,13 +49,8 @@ pub(crate) fn why_over(caller: &Caller) -> Unauthorized {
 
 /// Waits until the caller's rights end, perhaps for ever, and returns the reason.
 pub(crate) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized {
-    let revoked = OptionFuture::from(caller.ended().map(CancellationToken::cancelled));
-    let expired = OptionFuture::from(caller.left(now).map(sleep));
-    tokio::select! {
-        Some(()) = revoked => why_over(caller),
-        Some(()) = expired => Unauthorized::Expired,
-        else => pending().await,
-    }
+    caller.over(now).await;
+    why_over(caller)
 }
 
 fn too_many_streams() -> Problem {

@@ -7,9 +7,9 @@ use super::reading::{Keep, fit};
 use crate::api::intake::filter::Wanted;
 use crate::api::view::change::write_event;
 use crate::board::Revision;
-use crate::mcp::answer::{Answer, Facts, Failure};
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::{Outcome, Running};
 use crate::service::Commits;
 
 /// The size of the told changes.
@@ -88,5 +88,5 @@ fn told(events: &str, cursor: Revision, commits: usize) -> Answer {
     let about = format!(
         "The board changed; it is at revision {cursor} now.{rest} To go on: after={cursor}."
     );
-    Answer::reading(&about, &fitted.elements.join("\n"))
+    Answer::reading(&about, &fitted.elements)
 }

@@ -8,10 +8,10 @@ use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
 use crate::api::refusal::{no_session, refused};
 use crate::board::{CheckpointCommand, CheckpointName, Command, Rejected, SessionCommand};
-use crate::mcp::answer::{Answer, Facts, Failure};
-use crate::mcp::arguments::missing;
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::arguments::missing;
+use crate::mcp::call::{Outcome, Running};
 use crate::service::{At, Receipt};
 
 /// The number of differences that are compared at most, before they are cut to the tokens.
@@ -61,7 +61,7 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     for list in ["added", "changed", "removed"] {
         let fitted = fit(member(&text, list).unwrap_or("[]"), tokens / 3, Keep::First);
         left_out += fitted.left_out;
-        told.push(format!("{list}:\n{}", fitted.elements.join("\n")));
+        told.extend(fitted.elements.iter().map(|found| format!("{{\"{list}\":{found}}}")));
     }
     let more = member(&text, "more") == Some("true");
     let rest = match (left_out, more) {
@@ -73,7 +73,7 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     };
     let (from, to) = ends;
     let about = format!("Session {session} from revision {from} to {to}.{rest}");
-    Ok(Answer::reading(&about, &told.join("\n")).into())
+    Ok(Answer::reading(&about, &told).into())
 }
 
 pub(crate) fn restore_board(call: Call) -> Running {

@@ -1,5 +1,7 @@
 //! The tools of logs and of the agent's own memory.
 
+use std::borrow::Cow;
+
 use futures_util::FutureExt as _;
 
 use super::reading::{Keep, fit, max_tokens, member, whole};
@@ -11,10 +13,10 @@ use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::Kind;
 use crate::board::{self, Command, LogCommand, LogName, SessionName, json};
-use crate::mcp::answer::{Answer, Facts, Failure};
-use crate::mcp::arguments::pointer;
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::arguments::pointer;
+use crate::mcp::call::{Outcome, Running};
 use crate::service::Receipt;
 
 /// The number of entries that are read at most, before they are cut to the tokens.
@@ -35,13 +37,16 @@ async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
     let log = log(&mut call)?;
     let by = call.arguments.take("by");
     let mut params = filter(&mut call, by)?;
-    let keeps_last = params.has("latest");
-    if !keeps_last && !params.has("after") && !params.has("before") {
-        params = params.and("latest", ENTRIES_MAX);
-    } else if !keeps_last {
+    let (has_after, has_before) = (params.has("after"), params.has("before"));
+    let keep = if has_after { Keep::First } else { Keep::Last };
+    if has_after {
         params = params.and("limit", ENTRIES_MAX);
+    } else if has_before {
+        // The entries just before, not those at the log's begin.
+        params = params.and("limit", ENTRIES_MAX).and("order", "desc");
+    } else if !params.has("latest") {
+        params = params.and("latest", ENTRIES_MAX);
     }
-    let keep = if params.has("latest") { Keep::Last } else { Keep::First };
     shown(call, session, log, params, keep).await
 }
 
@@ -104,11 +109,11 @@ async fn shown(
 }
 
 /// Returns what is told about a page, and the entries that fit; nothing of an empty page.
-fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, String)> {
-    let entries = member(page, "entries")?;
+fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, Vec<String>)> {
+    let entries = in_order(member(page, "entries")?);
     let count = member(page, "count").unwrap_or("0");
     let is_more = member(page, "more") == Some("true");
-    let fitted = fit(entries, tokens, keep);
+    let fitted = fit(&entries, tokens, keep);
     let (first, last) = fitted.ends?;
     let (first, last) = (seq_of(first), seq_of(last));
     let shown = fitted.elements.len();
@@ -122,7 +127,18 @@ fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, 
         Keep::First | Keep::Last => String::new(),
     };
     let head = format!("{shown} of {count} entries of {log}, seq {first} to {last}.{rest}");
-    Some((head, fitted.elements.join("\n")))
+    Some((head, fitted.elements))
+}
+
+/// Returns entries with the oldest first.
+fn in_order(entries: &str) -> Cow<'_, str> {
+    let mut all: Vec<&str> = json::elements(entries).collect();
+    let seq = |entry: Option<&&str>| entry.and_then(|entry| json::whole(seq_of(entry)));
+    if seq(all.first()) <= seq(all.last()) {
+        return Cow::Borrowed(entries);
+    }
+    all.reverse();
+    Cow::Owned(format!("[{}]", all.join(",")))
 }
 
 fn seq_of(entry: &str) -> &str {

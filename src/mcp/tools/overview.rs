@@ -7,9 +7,9 @@ use futures_util::FutureExt as _;
 use super::reading::cut;
 use crate::api::inbox::listing;
 use crate::board::{AgentName, Board, Claim, Log, LogName, Seq, SessionName, StatePath};
-use crate::mcp::answer::{Answer, Facts, Failure};
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::{Outcome, Running};
 
 /// The number of sessions that are listed.
 const SESSIONS_MAX: usize = 50;
@@ -45,7 +45,7 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
         return Ok(facts.into());
     };
     let facts = told(&call, &session, &published.board);
-    Ok(Answer::reading("The board at a glance.", &facts.as_str().replace(", \"", ",\n\"")).into())
+    Ok(Answer::reading("The board at a glance.", &[facts.as_str().to_owned()]).into())
 }
 
 fn sessions(call: &Call) -> Outcome {

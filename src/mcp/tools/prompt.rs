@@ -12,10 +12,10 @@ use crate::api::segments::Segments;
 use crate::api::signed_url::ImageAddresses;
 use crate::board::SessionName;
 use crate::board::json::{self, Kind};
-use crate::mcp::answer::{Answer, Failure};
-use crate::mcp::arguments::pointer;
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Failure};
+use crate::mcp::call::arguments::pointer;
+use crate::mcp::call::{Outcome, Running};
 use crate::service::{Published, Service, ServiceError};
 
 pub(crate) fn render_prompt(call: Call) -> Running {
@@ -45,7 +45,7 @@ async fn render(mut call: Call) -> Result<Outcome, Failure> {
         }
     };
     let about = format!("Session {session} at revision {revision}.{left}");
-    Ok(Answer::reading(&about, &text).into())
+    Ok(Answer::reading_text(&about, &text).into())
 }
 
 /// Renders a board as Markdown. Returns the text, and the number of things that were left out.

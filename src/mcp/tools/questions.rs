@@ -4,6 +4,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::reading::{Keep, fit, member};
+use super::{host_question, tasks};
 use crate::api::inbox::{InboxQuery, page};
 use crate::api::intake::fields::{answer_member, is_blank};
 use crate::api::params::Params;
@@ -13,12 +14,11 @@ use crate::board::{
     self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, QuestionCommand, Seq,
     SessionName, Ttl, json,
 };
-use crate::mcp::answer::{Answer, Facts, Failure};
-use crate::mcp::arguments::{missing, pointer};
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
-use crate::mcp::host_question;
-use crate::mcp::tasks;
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::arguments::{missing, pointer};
+use crate::mcp::call::{Outcome, Running};
+
 use crate::service::{Inbox, Receipt};
 
 /// The size of a list of open questions.
@@ -212,7 +212,7 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
         "{} open questions.{rest} Answer one with answer_question: its session and seq.",
         fitted.elements.len()
     );
-    Ok(Answer::reading(&about, &fitted.elements.join("\n")).into())
+    Ok(Answer::reading(&about, &fitted.elements).into())
 }
 
 fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
@@ -235,7 +235,7 @@ fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
         "{} open questions of session {session}.{rest} Answer one with answer_question and its seq.",
         fitted.elements.len()
     );
-    Answer::reading(&about, &fitted.elements.join("\n")).into()
+    Answer::reading(&about, &fitted.elements).into()
 }
 
 fn none(text: &str) -> Outcome {

@@ -2,8 +2,8 @@
 
 use crate::api::pieces::Pieces;
 use crate::board::json;
-use crate::mcp::answer::Failure;
-use crate::mcp::arguments::Arguments;
+use crate::mcp::call::answer::Failure;
+use crate::mcp::call::arguments::Arguments;
 use crate::prompt::Cost;
 use crate::service::ServiceError;
 

@@ -10,10 +10,10 @@ use crate::api::intake::tasks::wanted_members;
 use crate::api::refusal::invalid_field;
 use crate::auth::Scope;
 use crate::board::{self, Board, Claim, Command, LogName, RequestCommand, Seq, Ttl, Wanted, json};
-use crate::mcp::answer::{Facts, Failure};
-use crate::mcp::arguments::pointer;
+use crate::mcp::call::answer::{Facts, Failure};
+use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Writing};
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::{Outcome, Running};
 use crate::service::{NextClaim, Receipt, Wait};
 
 /// The size of a request that is shown with its claim.
@@ -65,6 +65,13 @@ async fn claim_next(
 ) -> Result<Outcome, Failure> {
     writing.permits(&Command::ClaimNext { wanted: wanted.clone(), from: Seq(0), ttl })?;
     let Writing { call, terms } = writing;
+    // A worker may be there before its session.
+    let session = &terms.session;
+    let exists = call.wait_for(session, deadline, |board| Ok(board.map(|_| ()))).await?;
+    if exists.is_none() {
+        let next = "not yet: the session does not exist; call claim_request again to wait for it";
+        return Ok(Facts::new().put("claimed", &false).next(next).into());
+    }
     let wait = Wait { deadline, given_up: call.gone.clone() };
     let shape = Arc::new(|receipt: &Receipt| {
         let board::Answer::Next(Some((seq, claim))) = &receipt.answer else {

@@ -6,16 +6,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 
-use super::logs::{appended, taken};
+use super::logs::appended;
 use super::reading::cut;
 use crate::api::intake::items::Intake;
+use crate::api::offload::work;
 use crate::api::refusal::{Refusal, invalid_field, no_entry};
 use crate::board::json::{self, Kind};
 use crate::board::{Board, Code, Command, Image, LogCommand, LogName, Seq};
-use crate::mcp::answer::{Answer, Failure, marked};
-use crate::mcp::arguments::pointer;
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Failure, marked};
+use crate::mcp::call::arguments::pointer;
+use crate::mcp::call::{Outcome, Running};
 use crate::service::{Service, ServiceError, ShownImage};
 
 /// The longest side of an image that is not shown in full.
@@ -41,41 +42,39 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let agent = call.agent()?;
     let image = call.arguments.need("image")?;
-    if json::kind(&image) != Kind::String {
-        return Err(invalid_field(pointer("image"), "expected a data URL").into());
-    }
-    let url = data_url(&json::decode(&image))?;
-    let metadata = call.arguments.take("metadata").unwrap_or_else(|| "null".to_owned());
-    let mut item = String::with_capacity(url.len() + metadata.len() + 64);
-    item.push_str("{\"metadata\":");
-    item.push_str(&metadata);
-    item.push_str(",\"image_path\":\"\",\"image_str\":");
-    json::quote(&url, &mut item);
-    item.push('}');
-    let Intake { items, images, remarks, .. } = taken(LogName::Screenshots, item, "image").await?;
-    if images.is_empty() {
-        let why = remarks.warnings.into_iter().next().map(|fault| fault.detail);
-        let why = why.unwrap_or_else(|| "expected a PNG, JPEG, WebP, GIF or BMP image".to_owned());
-        return Err(Refusal::new(Code::NotAnImage, format!("/image: {why}")).into());
-    }
+    let metadata = call.arguments.take("metadata");
+    let Intake { items, images, .. } =
+        work(image.len(), move || screenshot(&image, metadata.as_deref())).await?;
     let command = Command::Log(LogName::Screenshots, LogCommand::Append { items });
     let writing = call.writing(session, agent)?;
     let shape = |receipt: &_| appended(&LogName::Screenshots, receipt);
     Ok(writing.run(command, images, shape).await?.into())
 }
 
-/// Returns a data URL; bare base64 becomes one, with the type by its first bytes.
-fn data_url(image: &str) -> Result<String, Refusal> {
-    if image.starts_with(DATA) {
-        return Ok(image.to_owned());
+/// Reads a data URL, or bare base64 whose type is found by its first bytes.
+fn screenshot(image: &str, metadata: Option<&str>) -> Result<Intake, Refusal> {
+    let refused = |why: &str| invalid_field(pointer("image"), why);
+    if json::kind(image) != Kind::String {
+        return Err(refused("expected a data URL, as a string"));
     }
-    let bytes = STANDARD.decode(image.trim());
-    let bytes = bytes.map_err(|_| invalid_field(pointer("image"), "expected a data URL"))?;
-    let media_type = blackboard_thumbnail::media_type(&bytes);
-    let media_type = media_type.ok_or_else(|| {
-        Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image")
-    })?;
-    Ok(format!("{DATA}{media_type};base64,{}", image.trim()))
+    let url = json::decode(image);
+    let (media_type, data) = match url.trim().strip_prefix(DATA) {
+        Some(rest) => {
+            let parts = rest.split_once(";base64,");
+            let (media_type, data) =
+                parts.ok_or_else(|| refused("expected data:image/png;base64, and the image"))?;
+            (Some(media_type), data)
+        }
+        None => (None, url.trim()),
+    };
+    let bytes = STANDARD.decode(data).map_err(|_| refused("the data is not base64"))?;
+    let none =
+        || Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image");
+    let found = blackboard_thumbnail::media_type(&bytes).ok_or_else(none)?;
+    let media_type = media_type.unwrap_or(found).to_owned();
+    let mut intake = Intake::default();
+    intake.take_image(&media_type, bytes, metadata, "")?;
+    Ok(intake)
 }
 
 pub(crate) fn get_screenshot(call: Call) -> Running {

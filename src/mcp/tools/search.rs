@@ -1,11 +1,20 @@
 //! The search for entries by words.
 
-use futures_util::FutureExt as _;
+use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+use super::reading::member;
 use crate::api::search::SearchQuery;
-use crate::mcp::answer::{Answer, Failure};
+use crate::board::json;
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Failure};
+use crate::mcp::call::{Outcome, Running};
+use crate::service::ServiceError;
+
+/// The time that a search of one session waits for the index.
+const INDEXED_WITHIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn search_board(call: Call) -> Running {
     search(call).boxed()
@@ -21,6 +30,13 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     params.finish()?;
     call.finish()?;
     query.check_session(&call.service, call.caller())?;
+    if let Some(session) = &session
+        && let Some(extent) = call.service.extent(session)?
+    {
+        // What was just written is found; if the index lags behind, what it has.
+        let deadline = Instant::now() + INDEXED_WITHIN;
+        call.service.indexed(session, extent.revision, deadline).await.ok();
+    }
     let page = query.hits(&call.service, call.caller()).await?;
     let count = page.len();
     if count == 0 {
@@ -29,6 +45,8 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     let about = format!(
         "{count} hits, best first. Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1."
     );
-    let data = serde_json::to_string(&page).map_err(|_| crate::service::ServiceError::Fault)?;
-    Ok(Answer::reading(&about, &data).into())
+    let data = serde_json::to_string(&page).map_err(|_| ServiceError::Fault)?;
+    let hits: Vec<String> =
+        json::elements(member(&data, "hits").unwrap_or("[]")).map(str::to_owned).collect();
+    Ok(Answer::reading(&about, &hits).into())
 }

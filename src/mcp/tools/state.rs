@@ -9,10 +9,10 @@ use crate::api::tag::{Resource, Tag, version};
 use crate::api::view::state::text_of;
 use crate::board::json::DEPTH_MAX;
 use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, SessionName, StatePath};
-use crate::mcp::answer::{Answer, Facts, Failure};
-use crate::mcp::arguments::{missing, pointer};
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Answer, Facts, Failure};
+use crate::mcp::call::arguments::{missing, pointer};
+use crate::mcp::call::{Outcome, Running};
 use crate::service::Receipt;
 
 /// The expected tag of a value that must not exist.
@@ -61,7 +61,7 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
             text.len()
         ));
     }
-    Ok(Answer::reading(&about, &cut(&text, max)).into())
+    Ok(Answer::reading(&about, &[cut(&text, max)]).into())
 }
 
 pub(crate) fn set_state(call: Call) -> Running {

@@ -8,9 +8,10 @@ use crate::api::offload::work;
 use crate::api::tag::{Resource, version};
 use crate::api::view::transaction::shown;
 use crate::board::{self, Command, Extent, StatePath};
-use crate::mcp::answer::{Facts, Failure};
 use crate::mcp::call::Call;
-use crate::mcp::catalog::{Outcome, Running};
+use crate::mcp::call::answer::{Facts, Failure};
+use crate::mcp::call::arguments::missing;
+use crate::mcp::call::{Outcome, Running};
 use crate::service::Receipt;
 
 pub(crate) fn transact(call: Call) -> Running {
@@ -21,11 +22,16 @@ async fn run(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let agent = call.agent()?;
     let mut body = String::from("{");
+    let mut has_then = false;
     for name in ["if", "then", "else"] {
         if let Some(value) = call.arguments.take(name) {
+            has_then |= name == "then";
             let comma = if body.len() > 1 { "," } else { "" };
             body.push_str(&format!("{comma}\"{name}\":{value}"));
         }
+    }
+    if !has_then {
+        return Err(missing("then").into());
     }
     body.push('}');
     let writing = call.writing(session.clone(), agent)?;

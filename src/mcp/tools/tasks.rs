@@ -9,14 +9,14 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::answer::{Answer, Failure};
-use super::call::Call;
-use super::catalog::Outcome;
-use super::tools::questions::{Asked, answer_facts, question};
-use super::visit::Visit;
+use super::questions::{Asked, answer_facts, question};
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Scope;
 use crate::board::{Code, Command, Entry, LogCommand, LogName, Seq, SessionName};
+use crate::mcp::call::Call;
+use crate::mcp::call::Outcome;
+use crate::mcp::call::answer::{Answer, Failure};
+use crate::mcp::call::visit::Visit;
 use crate::service::Service;
 
 /// The interval at which a client should look.
@@ -26,7 +26,7 @@ const POLL_MS: u64 = 2_000;
 const PREFIX: &str = "question.";
 
 /// Returns a question as a task under way.
-pub(super) async fn of_question(call: &Call, asked: &Asked) -> Result<Outcome, Failure> {
+pub(crate) async fn of_question(call: &Call, asked: &Asked) -> Result<Outcome, Failure> {
     let published = call.published(&asked.session).await?;
     let entry = question(&published.board, asked.seq)?;
     let task = task(&id_of(&asked.session, asked.seq), entry, TaskStatus::Working);
@@ -58,7 +58,7 @@ fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
 }
 
 /// Returns the state of a task.
-pub(super) async fn get(
+pub(crate) async fn get(
     service: &Service,
     visit: &Visit,
     id: &str,
@@ -87,7 +87,7 @@ pub(super) async fn get(
 }
 
 /// Withdraws the question of a task, unless it was answered.
-pub(super) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
+pub(crate) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
     let asked = asked_of(&call.visit, id)?;
     let agent = call.agent()?;
     let published = call.published(&asked.session).await?;
@@ -102,6 +102,6 @@ pub(super) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
     let seq = asked.seq;
     let writing = call.writing(asked.session, agent)?;
     let command = Command::Log(LogName::Questions, LogCommand::DeleteEntry { seq });
-    let told = |_: &_| super::answer::Facts::new();
+    let told = |_: &_| crate::mcp::call::answer::Facts::new();
     writing.run(command, Vec::new(), told).await.map(|_| ())
 }

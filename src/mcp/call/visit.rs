@@ -15,7 +15,7 @@ const AGENT_HEADER: &str = "x-agent-id";
 
 /// A set of tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ToolSet {
+pub(crate) enum ToolSet {
     /// Every tool.
     #[default]
     All,
@@ -32,21 +32,21 @@ impl ToolSet {
 
 /// A request to the door.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
-    pub(super) caller: Caller,
+pub(crate) struct Visit {
+    pub(crate) caller: Caller,
     /// The session that tools use unless told otherwise.
-    pub(super) session: Option<SessionName>,
+    pub(crate) session: Option<SessionName>,
     /// The agent that the client names, unless the token is bound to one.
     agent: Option<AgentName>,
-    pub(super) tools: ToolSet,
+    pub(crate) tools: ToolSet,
     /// Cancelled when the client departs.
-    pub(super) departed: CancellationToken,
-    pub(super) trace: Option<TraceId>,
+    pub(crate) departed: CancellationToken,
+    pub(crate) trace: Option<TraceId>,
 }
 
 impl Visit {
     /// Reads the request that carried a message.
-    pub(super) fn of(extensions: &Extensions) -> Result<Self, Refusal> {
+    pub(crate) fn of(extensions: &Extensions) -> Result<Self, Refusal> {
         let Some(parts) = extensions.get::<Parts>() else {
             return Ok(Self::by(Caller::nobody()));
         };
@@ -81,12 +81,12 @@ impl Visit {
     }
 
     /// Returns the agent that the caller is, if it is known before a call.
-    pub(super) fn agent(&self) -> Option<&AgentName> {
+    pub(crate) fn agent(&self) -> Option<&AgentName> {
         self.caller.agent().or(self.agent.as_ref())
     }
 
     /// Returns true if calls may name their agent.
-    pub(super) fn may_name_agent(&self) -> bool {
+    pub(crate) fn may_name_agent(&self) -> bool {
         self.caller.agent().is_none()
     }
 }

@@ -20,7 +20,7 @@ use crate::board::{ITEM_BYTES_MAX, Seq, json};
 
 /// The text of the arguments in a request's body.
 #[derive(Clone)]
-pub(super) struct RawArguments(Arc<str>);
+pub(crate) struct RawArguments(Arc<str>);
 
 /// The parts of a message that are looked at before the protocol's library parses it.
 #[derive(Deserialize)]
@@ -37,14 +37,14 @@ struct MessageParams<'a> {
 
 impl RawArguments {
     /// Finds the arguments in a message. A message that is not understood here has none.
-    pub(super) fn of(body: &[u8]) -> Option<Self> {
+    pub(crate) fn of(body: &[u8]) -> Option<Self> {
         let message: Message<'_> = serde_json::from_slice(body).ok()?;
         Some(Self(message.params?.arguments?.get().into()))
     }
 }
 
 /// The arguments that are not taken yet.
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Each with its JSON pointer.
     left: Vec<(String, String)>,
     known: Vec<&'static str>,
@@ -53,7 +53,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Reads the arguments as they were sent, else as the protocol's library read them.
-    pub(super) fn of(
+    pub(crate) fn of(
         raw: Option<&RawArguments>,
         parsed: Option<JsonObject>,
     ) -> Result<Self, Refusal> {
@@ -78,17 +78,17 @@ impl Arguments {
     }
 
     /// Creates no arguments.
-    pub(super) const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self { left: Vec::new(), known: Vec::new(), said: [0; 32] }
     }
 
     /// Returns the hash of all arguments except the idempotency key, in any order.
-    pub(super) const fn said(&self) -> [u8; 32] {
+    pub(crate) const fn said(&self) -> [u8; 32] {
         self.said
     }
 
     /// Takes an argument as JSON text, null included.
-    pub(super) fn json(&mut self, name: &'static str) -> Option<String> {
+    pub(crate) fn json(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let pointer = child("", &format!("\"{name}\""));
         let index = self.left.iter().position(|(known, _)| *known == pointer)?;
@@ -96,17 +96,17 @@ impl Arguments {
     }
 
     /// Takes an argument. A null counts as absent, since many models send it for what they leave out.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<String> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.json(name).filter(|value| value != "null")
     }
 
     /// Takes an argument that must be there.
-    pub(super) fn need(&mut self, name: &'static str) -> Result<String, Refusal> {
+    pub(crate) fn need(&mut self, name: &'static str) -> Result<String, Refusal> {
         self.take(name).ok_or_else(|| missing(name))
     }
 
     /// Takes a string of any length that an item may have.
-    pub(super) fn string(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
+    pub(crate) fn string(&mut self, name: &'static str) -> Result<Option<String>, Refusal> {
         let Some(value) = self.take(name) else { return Ok(None) };
         if json::kind(&value) != Kind::String {
             return Err(invalid_field(pointer(name), "expected a string"));
@@ -119,12 +119,12 @@ impl Arguments {
     }
 
     /// Takes a string that must be there.
-    pub(super) fn need_string(&mut self, name: &'static str) -> Result<String, Refusal> {
+    pub(crate) fn need_string(&mut self, name: &'static str) -> Result<String, Refusal> {
         self.string(name)?.ok_or_else(|| missing(name))
     }
 
     /// Takes a short string, parsed by its type.
-    pub(super) fn parsed<T>(&mut self, name: &'static str) -> Result<Option<T>, Refusal>
+    pub(crate) fn parsed<T>(&mut self, name: &'static str) -> Result<Option<T>, Refusal>
     where
         T: FromStr<Err: Display>,
     {
@@ -141,7 +141,7 @@ impl Arguments {
     }
 
     /// Takes a whole number within bounds.
-    pub(super) fn whole(
+    pub(crate) fn whole(
         &mut self,
         name: &'static str,
         min: u64,
@@ -157,12 +157,12 @@ impl Arguments {
     }
 
     /// Takes the place of an entry, which must be there.
-    pub(super) fn need_seq(&mut self, name: &'static str) -> Result<Seq, Refusal> {
+    pub(crate) fn need_seq(&mut self, name: &'static str) -> Result<Seq, Refusal> {
         self.whole(name, 1, u64::MAX)?.map(Seq).ok_or_else(|| missing(name))
     }
 
     /// Takes true or false; false if absent.
-    pub(super) fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
         match self.take(name).as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
@@ -172,7 +172,7 @@ impl Arguments {
 
     /// Takes these arguments as the parameters of a query. Strings, numbers, flags and arrays of strings are
     /// parameters.
-    pub(super) fn params(&mut self, names: &[&'static str]) -> Result<Params, Refusal> {
+    pub(crate) fn params(&mut self, names: &[&'static str]) -> Result<Params, Refusal> {
         let mut pairs = Vec::new();
         for name in names {
             let Some(value) = self.take(name) else { continue };
@@ -192,7 +192,7 @@ impl Arguments {
     }
 
     /// Refuses an argument that is left, which is unknown.
-    pub(super) fn finish(self) -> Result<(), Refusal> {
+    pub(crate) fn finish(self) -> Result<(), Refusal> {
         match self.left.into_iter().next() {
             Some((pointer, _)) => Err(unknown_field(pointer, &self.known)),
             None => Ok(()),
@@ -213,11 +213,11 @@ fn said(all: &[(String, String)]) -> [u8; 32] {
 }
 
 /// Returns the JSON pointer of an argument. Names of arguments need no escaping.
-pub(super) fn pointer(name: &str) -> String {
+pub(crate) fn pointer(name: &str) -> String {
     format!("/{name}")
 }
 
 /// Refuses a call without an argument that it must have.
-pub(super) fn missing(name: &str) -> Refusal {
+pub(crate) fn missing(name: &str) -> Refusal {
     invalid_field(String::new(), format!("expected the argument '{name}'"))
 }

@@ -1,5 +1,11 @@
 //! A call of a tool: session, agent, writes, waits and progress.
 
+pub(crate) mod answer;
+pub(crate) mod arguments;
+mod outcome;
+pub(crate) mod visit;
+
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +16,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Facts, Failure};
-use super::arguments::{Arguments, missing, pointer};
-use super::visit::Visit;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::{Caller, Scope};
 use crate::board::{
@@ -20,6 +23,11 @@ use crate::board::{
     SessionName, Terms, Write,
 };
 use crate::service::{ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError};
+
+use answer::{Facts, Failure};
+use arguments::{Arguments, missing, pointer};
+pub(crate) use outcome::{Outcome, Running};
+use visit::Visit;
 
 /// The time that a call waits by default. Hosts drop results after a minute.
 const WAIT_S_DEFAULT: u64 = 25;
@@ -31,32 +39,32 @@ const WAIT_S_MAX: u64 = 50;
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// A call of a tool.
-pub(super) struct Call {
-    pub(super) service: Service,
-    pub(super) visit: Visit,
-    pub(super) arguments: Arguments,
+pub(crate) struct Call {
+    pub(crate) service: Service,
+    pub(crate) visit: Visit,
+    pub(crate) arguments: Arguments,
     tool: &'static str,
     /// Cancelled when nobody waits for the answer any more.
-    pub(super) gone: CancellationToken,
-    pub(super) client: Client,
+    pub(crate) gone: CancellationToken,
+    pub(crate) client: Client,
 }
 
 /// What the client of a call can do, and what it brings from an earlier call.
 #[derive(Debug, Default)]
-pub(super) struct Client {
+pub(crate) struct Client {
     /// True if it follows tasks.
-    pub(super) takes_tasks: bool,
+    pub(crate) takes_tasks: bool,
     /// True if it asks its own user.
-    pub(super) elicits: bool,
+    pub(crate) elicits: bool,
     /// The state of an earlier call that needed input.
-    pub(super) state: Option<String>,
+    pub(crate) state: Option<String>,
     /// The input.
-    pub(super) inputs: Option<InputResponses>,
+    pub(crate) inputs: Option<InputResponses>,
 }
 
 impl Call {
     /// Begins a call.
-    pub(super) fn new(
+    pub(crate) fn new(
         service: Service,
         visit: Visit,
         tool: &'static str,
@@ -68,12 +76,12 @@ impl Call {
     }
 
     /// Returns the caller.
-    pub(super) fn caller(&self) -> &Caller {
+    pub(crate) fn caller(&self) -> &Caller {
         &self.visit.caller
     }
 
     /// Takes the session: the argument, else the default of the address or of the token.
-    pub(super) fn session(&mut self) -> Result<SessionName, Failure> {
+    pub(crate) fn session(&mut self) -> Result<SessionName, Failure> {
         match self.optional_session()? {
             Some(session) => Ok(session),
             None => Err(missing("session").into()),
@@ -81,7 +89,7 @@ impl Call {
     }
 
     /// Takes the session, if one is named.
-    pub(super) fn optional_session(&mut self) -> Result<Option<SessionName>, Failure> {
+    pub(crate) fn optional_session(&mut self) -> Result<Option<SessionName>, Failure> {
         let named = self.arguments.parsed("session")?.or_else(|| self.visit.session.clone());
         match named {
             Some(session) if !self.caller().reaches(&session) => Err(no_session(&session).into()),
@@ -90,7 +98,7 @@ impl Call {
     }
 
     /// Takes the agent that calls, if it is known.
-    pub(super) fn agent(&mut self) -> Result<Option<AgentName>, Failure> {
+    pub(crate) fn agent(&mut self) -> Result<Option<AgentName>, Failure> {
         let named: Option<AgentName> = self.arguments.parsed("agent")?;
         match (self.caller().agent(), named) {
             (Some(own), Some(named)) if *own != named => {
@@ -104,14 +112,14 @@ impl Call {
     }
 
     /// Takes the agent that calls.
-    pub(super) fn need_agent(&mut self) -> Result<AgentName, Failure> {
+    pub(crate) fn need_agent(&mut self) -> Result<AgentName, Failure> {
         let none =
             || Refusal::new(Code::AgentRequired, "this tool needs to know which agent calls");
         Ok(self.agent()?.ok_or_else(none)?)
     }
 
     /// Takes the memory of the calling agent, or of another that is named as `of`.
-    pub(super) fn memory(&mut self) -> Result<LogName, Failure> {
+    pub(crate) fn memory(&mut self) -> Result<LogName, Failure> {
         let of = self.arguments.parsed("of")?;
         let own = self.agent()?;
         let agent = of.or(own).ok_or_else(|| {
@@ -121,25 +129,25 @@ impl Call {
     }
 
     /// Takes the end of a wait.
-    pub(super) fn deadline(&mut self) -> Result<Instant, Failure> {
+    pub(crate) fn deadline(&mut self) -> Result<Instant, Failure> {
         let wait = self.arguments.whole("wait_s", 0, WAIT_S_MAX)?.unwrap_or(WAIT_S_DEFAULT);
         Ok(Instant::now() + Duration::from_secs(wait))
     }
 
     /// Refuses arguments that are left.
-    pub(super) fn finish(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn finish(&mut self) -> Result<(), Refusal> {
         std::mem::replace(&mut self.arguments, Arguments::none()).finish()
     }
 
     /// Returns a session's board, if the caller may read it.
-    pub(super) async fn published(&self, session: &SessionName) -> Result<Published, Failure> {
+    pub(crate) async fn published(&self, session: &SessionName) -> Result<Published, Failure> {
         self.caller().needs(Scope::Read)?;
         let published = self.service.published(session).await?;
         Ok(published.ok_or_else(|| no_session(session))?)
     }
 
     /// Prepares a write: takes the key, and refuses arguments that are left.
-    pub(super) fn writing(
+    pub(crate) fn writing(
         mut self,
         session: SessionName,
         agent: Option<AgentName>,
@@ -180,7 +188,7 @@ impl Call {
 
     /// Looks at a session, and again after each of its changes, until there is something, the deadline is reached, or
     /// nobody waits any more.
-    pub(super) async fn wait_for<T>(
+    pub(crate) async fn wait_for<T>(
         &self,
         session: &SessionName,
         deadline: Instant,
@@ -214,14 +222,14 @@ impl Call {
 }
 
 /// A write of a call.
-pub(super) struct Writing {
-    pub(super) call: Call,
-    pub(super) terms: Terms,
+pub(crate) struct Writing {
+    pub(crate) call: Call,
+    pub(crate) terms: Terms,
 }
 
 impl Writing {
     /// Checks the rights, carries out the command, and tells its facts.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         command: Command,
         images: Vec<ImageBytes>,
@@ -235,7 +243,7 @@ impl Writing {
     }
 
     /// Checks that the caller may carry out the command.
-    pub(super) fn permits(&self, command: &Command) -> Result<(), Failure> {
+    pub(crate) fn permits(&self, command: &Command) -> Result<(), Failure> {
         let caller = self.call.caller();
         if caller.is_over(self.call.service.now()) {
             return Err(Refusal::new(Code::Unauthorized, "the token has expired").into());
@@ -245,7 +253,7 @@ impl Writing {
     }
 
     /// Returns the function that makes the facts to store with the key, if there is one.
-    pub(super) fn keep<S>(&self, shape: &Arc<S>) -> Option<Keep>
+    pub(crate) fn keep<S>(&self, shape: &Arc<S>) -> Option<Keep>
     where
         S: Fn(&Receipt) -> Facts + Send + Sync + 'static,
     {
@@ -258,7 +266,7 @@ impl Writing {
     }
 
     /// Tells the facts of a write, or of the write that it repeats.
-    pub(super) fn told(
+    pub(crate) fn told(
         &self,
         reply: Result<Reply, ServiceError>,
         shape: &dyn Fn(&Receipt) -> Facts,
@@ -271,19 +279,19 @@ impl Writing {
 }
 
 /// Tells a client that a call is still under way.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
 }
 
 impl Progress {
     /// Tells the client of a request, if it asked for that.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self { peer: context.peer.clone(), token: context.meta.get_progress_token() }
     }
 
     /// Sends notices until it is dropped.
-    pub(super) async fn tell(&self) {
+    pub(crate) async fn tell(&self) -> Infallible {
         let Some(token) = &self.token else { return std::future::pending().await };
         let mut ticks = interval_at(Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

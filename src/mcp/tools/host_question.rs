@@ -12,13 +12,13 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::answer::Failure;
-use super::call::Call;
-use super::catalog::Outcome;
-use super::tools::questions::{Asked, answer_facts, ended, not_yet, question};
+use super::questions::{Asked, answer_facts, ended, not_yet, question};
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Caller;
 use crate::board::{AgentName, Code, QuestionCommand, Seq, SessionId, SessionName};
+use crate::mcp::call::Call;
+use crate::mcp::call::Outcome;
+use crate::mcp::call::answer::Failure;
 
 /// The domain of signatures: the first bytes of each signed message.
 const DOMAIN: &[u8] = b"blackboard question of a host 1\n";
@@ -30,7 +30,7 @@ const LIFE_MS: i64 = 60 * 60 * 1000;
 const INPUT: &str = "answer";
 
 /// Returns the outcome that has the host ask its user.
-pub(super) fn put(
+pub(crate) fn put(
     call: &Call,
     asked: &Asked,
     agent: Option<&AgentName>,
@@ -53,14 +53,14 @@ pub(super) fn put(
 }
 
 /// Takes the answer of the host's user, and writes it to the board.
-pub(super) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Failure> {
+pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let (session, seq) = State::open(&call, agent.as_ref(), sealed)?;
     if !call.caller().reaches(&session) {
         return Err(no_session(&session).into());
     }
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
-    call.arguments = super::arguments::Arguments::none();
+    call.arguments = crate::mcp::call::arguments::Arguments::none();
     let published = call.published(&session).await?;
     let entry = question(&published.board, seq)?;
     if entry.item.get("answer").is_some() {
