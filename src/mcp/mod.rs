@@ -86,11 +86,12 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
     })
 }
 
-/// Reads a missing `Accept`, or one for anything, as the two media types that the protocol's library insists on: so
-/// `curl` needs no header.
+/// Reads a missing `Accept`, one for anything, and one for JSON alone as the two media types that the protocol's library
+/// insists on, so that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or
+/// listens.
 fn accept_anything(headers: &mut HeaderMap) {
-    let accept = headers.get(header::ACCEPT);
-    if accept.is_none_or(|accept| accept.as_bytes() == b"*/*") {
+    let accept = headers.get(header::ACCEPT).map(HeaderValue::as_bytes);
+    if matches!(accept, None | Some(b"*/*" | b"application/json")) {
         headers.insert(header::ACCEPT, ACCEPTED);
     }
 }
