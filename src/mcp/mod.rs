@@ -26,6 +26,7 @@ use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use crate::fairness::Client;
 use crate::service::Service;
 use call::arguments::RawArguments;
 pub use extra::{Context, Extra, Maybe};
@@ -72,6 +73,8 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
         if let Some(arguments) = RawArguments::of(request.body()) {
             request.extensions_mut().insert(arguments);
         }
+        // The protocol's library runs each request in a task of its own, which knows no client.
+        request.extensions_mut().insert(Client::current());
         accept_anything(request.headers_mut());
         let is_json = is_json(request.headers());
         let refused = is_json.then(|| message::refused(request.body())).flatten();

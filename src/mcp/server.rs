@@ -25,6 +25,7 @@ use super::extra::Extra;
 use super::instructions::INSTRUCTIONS;
 use super::tools::tasks;
 use super::{completion, message, prompts, resources, subscription};
+use crate::fairness::in_slices;
 use crate::service::Service;
 
 /// The time for which a client may keep the lists of tools, prompts and templates.
@@ -74,7 +75,8 @@ impl Server {
         let call = Call::new(self.service.clone(), visit, definition.name, arguments, client);
         let (gone, progress) = (call.gone.clone(), Progress::of(&context));
         let caller = call.caller().clone();
-        let mut running = (definition.run)(call);
+        let client = call.visit.client;
+        let mut running = Box::pin(in_slices(client, (definition.run)(call)));
         // A write under way is finished; a wait ends at once.
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
@@ -206,7 +208,9 @@ impl ServerHandler for Server {
         if let Some(read) = self.extra.as_ref().and_then(|extra| extra.read(&request)) {
             return read.await;
         }
-        let read = resources::read(&self.service, visit(&context)?, &request.uri).await;
+        let visit = visit(&context)?;
+        let read =
+            in_slices(visit.client, resources::read(&self.service, visit, &request.uri)).await;
         read.map(Into::into).map_err(|failure| with_uri(failure.into(), &request.uri))
     }
 
@@ -230,7 +234,8 @@ impl ServerHandler for Server {
         if let Some(made) = self.extra.as_ref().and_then(|extra| extra.prompt(&request, &context)) {
             return made.await;
         }
-        let made = prompts::get(&self.service, visit(&context)?, &request).await;
+        let visit = visit(&context)?;
+        let made = in_slices(visit.client, prompts::get(&self.service, visit, &request)).await;
         Ok(made?.into())
     }
 
@@ -242,7 +247,9 @@ impl ServerHandler for Server {
         if let Some(completed) = self.extra.as_ref().and_then(|extra| extra.complete(&request)) {
             return Ok(completed);
         }
-        Ok(completion::complete(&self.service, &visit(&context)?, &request).await)
+        let visit = visit(&context)?;
+        let completed = completion::complete(&self.service, &visit, &request);
+        Ok(in_slices(visit.client, completed).await)
     }
 
     fn accepted_subscription_filter(
@@ -254,7 +261,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let visit = visit(context.request_context())?;
-        subscription::listen(&self.service, &visit, &context).await;
+        in_slices(visit.client, subscription::listen(&self.service, &visit, &context)).await;
         Ok(())
     }
 
@@ -274,7 +281,8 @@ impl ServerHandler for Server {
         if let Some(task) = self.extra.as_ref().and_then(|extra| extra.task(&request)) {
             return task.await;
         }
-        Ok(tasks::get(&self.service, &visit(&context)?, &request.task_id).await?)
+        let visit = visit(&context)?;
+        Ok(in_slices(visit.client, tasks::get(&self.service, &visit, &request.task_id)).await?)
     }
 
     async fn update_task(
@@ -299,9 +307,10 @@ impl ServerHandler for Server {
             return cancelled.await;
         }
         let (visit, arguments) = (visit(&context)?, Arguments::none());
+        let client = visit.client;
         let call =
             Call::new(self.service.clone(), visit, "cancel_task", arguments, Client::default());
-        Ok(tasks::cancel(call, &request.task_id).await?)
+        Ok(in_slices(client, tasks::cancel(call, &request.task_id)).await?)
     }
 }
 

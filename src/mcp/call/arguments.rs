@@ -170,20 +170,27 @@ impl Arguments {
         }
     }
 
-    /// Takes these arguments as the parameters of a query. Strings, numbers, flags and arrays of strings are
-    /// parameters.
-    pub(crate) fn params(&mut self, names: &[&'static str]) -> Result<Params, Refusal> {
+    /// Takes these arguments as the parameters of a query: texts, and lists of texts. A number counts as its text.
+    pub(crate) fn params(
+        &mut self,
+        texts: &[&'static str],
+        lists: &[&'static str],
+    ) -> Result<Params, Refusal> {
         let mut pairs = Vec::new();
-        for name in names {
+        for name in texts.iter().chain(lists) {
             let Some(value) = self.take(name) else { continue };
+            let is_list = lists.contains(name);
             let text = match json::kind(&value) {
                 Kind::String => {
                     value_of(&value, 1, &pointer(name))?;
                     json::decode(&value).into_owned()
                 }
-                Kind::Number | Kind::Bool | Kind::Array => value,
-                Kind::Null | Kind::Object => {
-                    return Err(invalid_field(pointer(name), "expected a string or a number"));
+                Kind::Number => value,
+                Kind::Array if is_list => value,
+                Kind::Array | Kind::Bool | Kind::Null | Kind::Object => {
+                    let expected =
+                        if is_list { "expected an array of strings" } else { "expected a string" };
+                    return Err(invalid_field(pointer(name), expected));
                 }
             };
             pairs.push((*name, text));

@@ -9,6 +9,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::auth::Caller;
 use crate::board::{AgentName, SessionName, TraceId};
+use crate::fairness::Client;
 
 /// The header in which a client names its agent.
 const AGENT_HEADER: &str = "x-agent-id";
@@ -34,6 +35,8 @@ impl ToolSet {
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) caller: Caller,
+    /// The client whose share of everything the request takes.
+    pub(crate) client: Client,
     /// The session that tools use unless told otherwise.
     pub(crate) session: Option<SessionName>,
     /// The agent that the client names, unless the token is bound to one.
@@ -63,6 +66,7 @@ impl Visit {
                 None => named_agent(parts)?,
             },
             tools,
+            client: parts.extensions.get::<Client>().copied().unwrap_or_default(),
             departed: parts.extensions.get::<CancellationToken>().cloned().unwrap_or_default(),
             trace: parts.extensions.get::<TraceId>().copied(),
             caller,
@@ -72,6 +76,7 @@ impl Visit {
     fn by(caller: Caller) -> Self {
         Self {
             caller,
+            client: Client::default(),
             session: None,
             agent: None,
             tools: ToolSet::All,

@@ -25,7 +25,7 @@ pub(crate) fn wait_for_change(call: Call) -> Running {
 async fn wait(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let after = call.arguments.whole("after", 0, u64::MAX)?.map(Revision);
-    let mut params = call.arguments.params(&["on"])?;
+    let mut params = call.arguments.params(&[], &["on"])?;
     let wanted = Wanted::params(&mut params)?;
     params.finish()?;
     let deadline = call.deadline()?;

@@ -74,9 +74,8 @@ fn log(call: &mut Call) -> Result<LogName, Failure> {
 
 /// Takes the arguments that choose entries.
 fn filter(call: &mut Call, by: Option<String>) -> Result<Params, Refusal> {
-    let params = call
-        .arguments
-        .params(&["latest", "after", "before", "contains", "status", "pending", "steps"])?;
+    let params =
+        call.arguments.params(&["latest", "after", "before", "contains", "status"], &["steps"])?;
     Ok(match by {
         Some(by) if json::kind(&by) == Kind::String => params.and("agent", &json::decode(&by)),
         Some(_) => return Err(invalid_field(pointer("by"), "expected a string")),
@@ -185,6 +184,10 @@ async fn remember_note(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let agent = call.need_agent()?;
     let item = call.arguments.need("item")?;
+    if json::kind(&item) == Kind::Array {
+        let why = "expected one note, an object or a string";
+        return Err(invalid_field(pointer("item"), why).into());
+    }
     let log = LogName::Memory(agent.clone());
     let Intake { items, images, .. } = taken(log.clone(), item, "item").await?;
     let command = Command::Log(log.clone(), LogCommand::Append { items });

@@ -25,7 +25,7 @@ pub(crate) fn render_prompt(call: Call) -> Running {
 async fn render(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let by = call.arguments.take("by");
-    let mut params = call.arguments.params(&["include", "latest", "keys", "steps", "status"])?;
+    let mut params = call.arguments.params(&["latest", "status"], &["include", "keys", "steps"])?;
     if let Some(by) = by {
         if json::kind(&by) != Kind::String {
             return Err(invalid_field(pointer("by"), "expected a string").into());

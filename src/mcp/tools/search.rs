@@ -22,7 +22,7 @@ pub(crate) fn search_board(call: Call) -> Running {
 
 async fn search(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.optional_session()?;
-    let mut params = call.arguments.params(&["q", "log", "limit"])?;
+    let mut params = call.arguments.params(&["q", "log", "limit"], &[])?;
     if let Some(session) = &session {
         params = params.and("session", session.as_str());
     }

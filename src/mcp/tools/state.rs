@@ -52,7 +52,7 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let revision = board.revision();
     let (max, text) = (bytes_of(tokens), text_of(&value));
     let mut about =
-        format!("State at '{path}', tag {tag}, session {session}, revision {revision}.");
+        format!("State at '{path}', tag {}, session {session}, revision {revision}.", tag.bare());
     if text.len() > max {
         let names: Vec<&str> = value.members().map(|(name, _)| name).take(100).collect();
         let names = serde_json::to_string(&names).unwrap_or_default();
