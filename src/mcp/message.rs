@@ -7,24 +7,21 @@ use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 
 use crate::board::json::{self, Kind};
 
-/// The requests that clients send. Their library reads one with other parameters as a request of another protocol.
-const METHODS: [&str; 17] = [
+/// The requests that are answered. Their library reads one with other parameters as a request of another protocol.
+const METHODS: [&str; 14] = [
     "completion/complete",
-    "initialize",
-    "logging/setLevel",
     "ping",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
-    "resources/subscribe",
     "resources/templates/list",
-    "resources/unsubscribe",
     "server/discover",
     "subscriptions/listen",
     "tasks/cancel",
     "tasks/get",
     "tasks/update",
+    "tools/call",
     "tools/list",
 ];
 
@@ -65,9 +62,10 @@ fn refusal(code: ErrorCode, why: String) -> Response {
     response
 }
 
-/// Returns the error for a request that the library does not know: of its parameters, if the method is known.
-pub(super) fn unknown(method: &str) -> ErrorData {
-    if METHODS.contains(&method) || method == "tools/call" {
+/// Returns the error for a request that the library does not know: of its parameters, if the method is known. Recent
+/// generations have no handshake.
+pub(super) fn unknown(method: &str, is_recent: bool) -> ErrorData {
+    if METHODS.contains(&method) || method == "initialize" && !is_recent {
         let why = format!("the parameters of {method} are not those of the protocol");
         return ErrorData::invalid_params(why, None);
     }

@@ -268,9 +268,9 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: Context,
+        context: Context,
     ) -> Result<CustomResult, ErrorData> {
-        Err(message::unknown(&request.method))
+        Err(message::unknown(&request.method, is_recent(&context)))
     }
 
     async fn get_task(

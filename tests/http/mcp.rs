@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::ask;
 use crate::harness::Server;
@@ -230,4 +230,43 @@ async fn lists_stay_within_their_tokens() {
     let worker = tokens("tools=worker").await;
     assert!(worker <= 1_500, "{worker}");
     assert!(tokens("tools=worker&session=s").await < worker);
+}
+
+#[tokio::test]
+async fn a_handshake_offers_neither_notices_nor_tasks() {
+    let server = Server::start();
+    let greeting = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let earlier = result(message(&server, "", greeting)).await;
+    assert_eq!(earlier["protocolVersion"], "2025-11-25");
+    assert_eq!(earlier["capabilities"]["resources"], json!({}));
+    assert_eq!(earlier["capabilities"]["extensions"], Value::Null);
+    let version = "2026-07-28";
+    let discover = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "server/discover",
+        "params": {"_meta": {
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }},
+    });
+    let request = message(&server, "", &discover.to_string())
+        .header("mcp-protocol-version", version)
+        .header("mcp-method", "server/discover");
+    let later = result(request).await["capabilities"].take();
+    assert_eq!(later["resources"], json!({"subscribe": true}));
+    assert_eq!(later["extensions"], json!({"io.modelcontextprotocol/tasks": {}}));
+}
+
+#[tokio::test]
+async fn methods_of_sessions_are_unknown() {
+    let server = Server::start();
+    for method in ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        for params in ["", r#","params":{"level":"info","uri":"blackboard://s/prompt"}"#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{params}}}"#);
+            let answer: Value =
+                message(&server, "", &text).send().await.unwrap().json().await.unwrap();
+            assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        }
+    }
 }
