@@ -10,7 +10,7 @@ use rmcp::model::{
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, UpdateTaskParams,
+    SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -145,6 +145,12 @@ impl ServerHandler for Server {
         }
         result.capabilities.extensions = None;
         Ok(result)
+    }
+
+    /// Describes a tool whose arguments are repeated in headers, which are compared then. The board's tools have none.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let tools = self.extra.as_ref()?.tools();
+        tools.into_iter().find(|tool| tool.name == name)
     }
 
     async fn list_tools(
