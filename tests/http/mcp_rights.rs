@@ -85,7 +85,7 @@ async fn every_tool_lets_through_exactly_those_allowed() {
             match (expected, told.as_deref()) {
                 (Some(401), told) => assert_eq!(told, Some("401"), "{tool} by {who:?}"),
                 (Some(404), told) => {
-                    assert_eq!(told, Some("session-not-found"), "{tool} by {who:?}")
+                    assert_eq!(told, Some("session-not-found"), "{tool} by {who:?}");
                 }
                 // A bound token may name no other agent.
                 (Some(_), told) => assert!(
