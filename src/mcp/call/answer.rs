@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::api::refusal::{Facts as RefusalFacts, Refusal};
 use crate::auth::Forbidden;
 use crate::board::Code;
+use crate::board::json::tokens::{Token, Tokens};
 use crate::service::ServiceError;
 
 /// The maximum size of an answer that is given as structured content too.
@@ -140,13 +141,14 @@ impl From<Facts> for Answer {
 
 /// Parses a JSON text, unless a number in it would change.
 fn exact_value(text: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    let numbers = |text: &str| -> Vec<u8> {
-        let mut bytes: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        bytes.sort_unstable();
-        bytes
+    let is_exact = |number: &str| {
+        let whole: Option<i64> = number.parse().ok();
+        whole.is_some_and(|whole| whole != 0 || number == "0")
     };
-    (numbers(text) == numbers(&value.to_string())).then_some(value)
+    let mut tokens = Tokens::new(text);
+    let changes =
+        tokens.any(|(_, token)| matches!(token, Token::Number(number) if !is_exact(number)));
+    if changes { None } else { serde_json::from_str(text).ok() }
 }
 
 /// The reason why a call has no answer.

@@ -3,6 +3,7 @@
 //! The protocol's library parses numbers as floats and drops the order of members. So the text of the arguments is
 //! taken from the request itself.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -57,18 +58,17 @@ impl Arguments {
         raw: Option<&RawArguments>,
         parsed: Option<JsonObject>,
     ) -> Result<Self, Refusal> {
-        let text = match (raw, parsed) {
-            (Some(raw), _) => raw.0.to_string(),
-            (None, Some(parsed)) => serde_json::Value::Object(parsed).to_string(),
-            (None, None) => "{}".to_owned(),
+        let text: Cow<'_, str> = match (raw, parsed) {
+            // The whole body was checked to be JSON.
+            (Some(raw), _) => Cow::Borrowed(&raw.0),
+            (None, Some(parsed)) => Cow::Owned(serde_json::Value::Object(parsed).to_string()),
+            (None, None) => Cow::Borrowed("{}"),
         };
-        let text = json::syntax(text.as_bytes())
-            .map_err(|malformed| invalid_field(String::new(), malformed.reason.to_string()))?;
-        if json::kind(text) != Kind::Object {
-            return Err(object_required(String::new(), json::kind(text)));
+        if json::kind(&text) != Kind::Object {
+            return Err(object_required(String::new(), json::kind(&text)));
         }
         let mut left: Vec<(String, String)> = Vec::new();
-        for (pointer, value) in members("", text)? {
+        for (pointer, value) in members("", &text)? {
             // The last of repeated ones, as in Python.
             left.retain(|(known, _)| *known != pointer);
             left.push((pointer, value.to_owned()));
