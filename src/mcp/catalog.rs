@@ -53,7 +53,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "board_overview",
         description: "First call: a session at a glance (counts, open questions, claimable requests, agents, state \
             keys, newest steps). Without a session: the sessions. Example: {}",
-        properties: "{}",
+        properties: r#"{"prefix":{"type":"string","description":"of sessions' names"},"after":{"type":"string"}}"#,
         required: &[],
         effect: Effect::Reads,
         covers_all: true,

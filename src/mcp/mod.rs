@@ -55,16 +55,15 @@ pub fn answer(service: &Service) -> Answer {
 /// Opens the door with tools, resources and prompts beside those of the board, as a conformance suite needs them.
 #[must_use]
 pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
-    let stopping = service.stopping().child_token();
-    // Host and origin were checked at the edge, and the size of the body where it was read.
+    // Host and origin were checked at the edge, and the size of the body where it was read. Waits and notices end by
+    // themselves when the server stops, so that each call is answered.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_sse_retry(None)
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_max_request_body_bytes(REQUEST_BYTES_MAX)
-        .with_cancellation_token(stopping);
+        .with_max_request_body_bytes(REQUEST_BYTES_MAX);
     let server = Server::new(service.clone(), extra);
     let sessions = Arc::new(NeverSessionManager::default());
     let protocol = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);

@@ -35,8 +35,13 @@ pub(crate) fn board_overview(call: Call) -> Running {
 
 async fn overview(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.optional_session()?;
+    let prefix = call.arguments.string("prefix")?;
+    let after: Option<SessionName> = call.arguments.parsed("after")?;
     call.finish()?;
-    let Some(session) = session else { return Ok(sessions(&call)) };
+    let lists = prefix.is_some() || after.is_some();
+    let Some(session) = session.filter(|_| !lists) else {
+        return Ok(sessions(&call, &prefix.unwrap_or_default(), after.as_ref()));
+    };
     let Some(published) = call.service.published(&session).await? else {
         let facts = Facts::new()
             .put("session", session.as_str())
@@ -48,14 +53,22 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
     Ok(Answer::reading("The board at a glance.", &[facts.as_str().to_owned()]).into())
 }
 
-fn sessions(call: &Call) -> Outcome {
-    let found = call.service.list(&listing("", &[], call.caller()), None, SESSIONS_MAX);
-    let names: Vec<String> = found.iter().map(|found| found.summary.name.to_string()).collect();
-    let facts = Facts::new()
-        .put("sessions", &names)
-        .put("shown_at_most", &SESSIONS_MAX)
-        .next("call board_overview with one of them as 'session'");
-    facts.into()
+fn sessions(call: &Call, prefix: &str, after: Option<&SessionName>) -> Outcome {
+    let listing = listing(prefix, &[], call.caller());
+    let found = call.service.list(&listing, after, SESSIONS_MAX + 1);
+    let names: Vec<&SessionName> = found.iter().map(|found| &found.summary.name).collect();
+    let shown: Vec<String> = names.iter().take(SESSIONS_MAX).map(ToString::to_string).collect();
+    let more = names.len() > SESSIONS_MAX;
+    let next = match shown.last() {
+        Some(last) if more => format!(
+            "call board_overview with one of them as 'session'; later ones: after=\"{last}\", or a 'prefix' of the name"
+        ),
+        Some(_) => "call board_overview with one of them as 'session'".to_owned(),
+        None => {
+            "there is none: a session begins with its first write, such as append_items".to_owned()
+        }
+    };
+    Facts::new().put("sessions", &shown).put("more", &more).next(&next).into()
 }
 
 fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
