@@ -1,6 +1,6 @@
 """Each prompt format, checked by the provider's own types.
 
-    target/venv/bin/python tests/providers.py http://127.0.0.1:8733
+    target/venv-tools/bin/python tests/providers.py http://127.0.0.1:8733
 
 Posts a board with something of everything, reads its prompt in each format in several ways, and says in one
 line for each format whether all of it is what the provider's client would take.

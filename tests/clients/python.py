@@ -1,6 +1,6 @@
 """httpx, requests and curl, used as a script would use them.
 
-    target/venv/bin/python tests/clients/python.py http://127.0.0.1:8733
+    target/venv-tools/bin/python tests/clients/python.py http://127.0.0.1:8733
 """
 
 import json

@@ -109,9 +109,16 @@ async fn shown(
 
 /// Returns what is told about a page, and the entries that fit; nothing of an empty page.
 fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, Vec<String>)> {
-    let entries = in_order(member(page, "entries")?);
-    let count = member(page, "count").unwrap_or("0");
-    let is_more = member(page, "more") == Some("true");
+    let (mut entries, mut count, mut is_more) = (None, "0", false);
+    for member in json::members(page) {
+        match member.name {
+            "\"entries\"" => entries = Some(member.value),
+            "\"count\"" => count = member.value,
+            "\"more\"" => is_more = member.value == "true",
+            _ => {}
+        }
+    }
+    let entries = in_order(entries?);
     let fitted = fit(&entries, tokens, keep);
     let (first, last) = fitted.ends?;
     let (first, last) = (seq_of(first), seq_of(last));
