@@ -325,9 +325,14 @@ impl Definition {
         chosen && visit.caller.may(self.scope())
     }
 
+    /// Returns true if the tool changes nothing.
+    pub(super) fn reads(&self) -> bool {
+        self.effect == Effect::Reads
+    }
+
     /// Returns the scope that the tool needs at least.
     fn scope(&self) -> Scope {
-        if self.effect == Effect::Reads { Scope::Read } else { Scope::Write }
+        if self.reads() { Scope::Read } else { Scope::Write }
     }
 
     /// Describes the tool to a client.
@@ -346,7 +351,7 @@ impl Definition {
                 json!({ "type": "string", "description": "your name" }),
             );
         }
-        if self.effect != Effect::Reads {
+        if !self.reads() {
             properties.insert("idempotency_key".to_owned(), text);
         }
         let mut required = self.required.to_vec();

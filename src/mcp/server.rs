@@ -87,8 +87,12 @@ impl Server {
             }
             () = caller.over(self.service.now()) => {
                 gone.cancel();
-                running.await?;
-                return Err(ErrorData::invalid_request("the token has expired or was revoked", None));
+                let outcome = running.await;
+                if definition.reads() {
+                    return Err(ErrorData::invalid_request("the token has expired or was revoked", None));
+                }
+                // What was written is reported.
+                outcome
             }
         };
         match outcome {
