@@ -5,7 +5,14 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 
+use super::call::arguments::RawArguments;
+use crate::api::offload::work;
+use crate::board::json::tokens::Tokens;
 use crate::board::json::{self, Kind};
+
+/// The maximum number of names, values and brackets in a message. The library keeps each as a value of its own, of 32 bytes
+/// and more, whatever the size of the body.
+const TOKENS_MAX: usize = 200_000;
 
 /// The requests that are answered. Their library reads one with other parameters as a request of another protocol.
 const METHODS: [&str; 14] = [
@@ -25,8 +32,23 @@ const METHODS: [&str; 14] = [
     "tools/list",
 ];
 
-/// Returns the refusal of a body that is no JSON, or no single message.
-pub(super) fn refused(body: &[u8]) -> Option<Response> {
+/// A message as it came, before the library reads it.
+pub(super) struct Received {
+    /// The arguments of a tool.
+    pub(super) arguments: Option<RawArguments>,
+    /// The refusal of a body that is no message.
+    pub(super) refusal: Option<Response>,
+}
+
+/// Looks at a body, on another thread if it is large.
+pub(super) async fn received(body: Bytes) -> Received {
+    let bytes = body.len();
+    let look = move || Ok(Received { arguments: RawArguments::of(&body), refusal: refused(&body) });
+    work(bytes, look).await.unwrap_or_else(|_| Received { arguments: None, refusal: None })
+}
+
+/// Returns the refusal of a body that is no JSON, no single message, or too large a tree.
+fn refused(body: &[u8]) -> Option<Response> {
     match json::document(body) {
         Err(json::Malformed { line, column, reason }) => {
             let why = format!("line {line}, column {column}: {reason}");
@@ -36,6 +58,9 @@ pub(super) fn refused(body: &[u8]) -> Option<Response> {
             let found = json::kind(text.get()).with_article();
             Some(unread(&format!("expected one message, as an object; found {found}")))
         }
+        Ok(text) if Tokens::new(text.get()).nth(TOKENS_MAX).is_some() => Some(unread(&format!(
+            "the message has more than {TOKENS_MAX} names, values and brackets"
+        ))),
         Ok(_) => None,
     }
 }

@@ -28,7 +28,6 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use crate::fairness::Client;
 use crate::service::Service;
-use call::arguments::RawArguments;
 pub use extra::{Context, Extra, Maybe};
 use server::Server;
 
@@ -69,20 +68,22 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
     let protocol = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
     Arc::new(move |mut request| {
         let protocol = protocol.clone();
-        if let Some(arguments) = RawArguments::of(request.body()) {
-            request.extensions_mut().insert(arguments);
-        }
         // The protocol's library runs each request in a task of its own, which knows no client.
         request.extensions_mut().insert(Client::current());
         accept_anything(request.headers_mut());
         let is_json = is_json(request.headers());
-        let refused = is_json.then(|| message::refused(request.body())).flatten();
-        let request = request.map(Full::new);
         async move {
-            if let Some(refusal) = refused {
-                return refusal;
+            if is_json {
+                let received = message::received(request.body().clone()).await;
+                if let Some(refusal) = received.refusal {
+                    return refusal;
+                }
+                if let Some(arguments) = received.arguments {
+                    request.extensions_mut().insert(arguments);
+                }
             }
-            message::answered(protocol.handle(request).await.map(Body::new), is_json)
+            let answer = protocol.handle(request.map(Full::new)).await;
+            message::answered(answer.map(Body::new), is_json)
         }
         .boxed()
     })

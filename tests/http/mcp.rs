@@ -153,6 +153,13 @@ async fn a_notice_is_accepted_and_garbage_refused() {
         let answer: Value = answer.json().await.unwrap();
         assert_eq!(answer["error"]["code"], code, "{text:?}: {answer}");
     }
+    let wide = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"set_state","arguments":{{"path":"a","value":[{}0]}}}}}}"#,
+        "0,".repeat(1 << 20)
+    );
+    let answer = message(&server, "session=s", &wide).send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    assert!(answer.text().await.unwrap().contains("200000"));
     let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_log","arguments":[1]}}"#;
     let answer: Value = message(&server, "", wrong).send().await.unwrap().json().await.unwrap();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
