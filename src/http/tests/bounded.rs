@@ -124,7 +124,7 @@ async fn an_image_in_its_place_comes_in_pieces() {
         let request = Request::get(format!("/?{query}")).header(header::ACCEPT, accept);
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         let mut params = Params::from_request_parts(&mut parts, &()).await.unwrap();
-        let query_of = LogQuery::params(&name(), false, &mut params).unwrap();
+        let query_of = LogQuery::params(&name(), lines, &mut params).unwrap();
         let service = world.service.clone();
         let pieces = query_of.pieces(service, Arc::clone(&board), LogName::Screenshots).await;
         let answer = bounded(pieces).await;
