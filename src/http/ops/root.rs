@@ -32,11 +32,11 @@ pub(crate) struct RootBody {
     openapi: &'static str,
     /// The paths of other protocols' doors, such as `mcp`.
     #[serde(flatten)]
-    doors: Doors,
+    doors: BTreeMap<&'static str, &'static str>,
 }
 
 /// The names of other protocols' doors, with their paths.
-#[derive(Clone, Serialize, ToSchema)]
+#[derive(Clone)]
 pub(crate) struct Doors(pub(crate) BTreeMap<&'static str, &'static str>);
 
 /// Find the server's doors
@@ -63,6 +63,6 @@ pub(crate) async fn root(
         version: env!("CARGO_PKG_VERSION"),
         docs: DOCS,
         openapi: "/openapi.yaml",
-        doors,
+        doors: doors.0,
     })
 }
