@@ -7,9 +7,7 @@ mod headers;
 mod lines;
 mod message;
 
-use std::env;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -20,14 +18,10 @@ use tracing_subscriber::EnvFilter;
 use self::bridge::Bridge;
 use self::endpoint::{Endpoint, Identity};
 use super::Failure;
+use super::connection::{Connected, Connection, EXPOSED, Unusable};
 use crate::board::{AgentName, SessionName};
-use crate::client::{
-    BaseUrl, Client, InvalidBaseUrl, InvalidToken, Limits, Roots, RootsError, Token, TokenError,
-};
+use crate::client::Limits;
 use crate::telemetry;
-
-/// The variable that holds a token.
-const TOKEN_VARIABLE: &str = "BLACKBOARD_TOKEN";
 
 /// Time limits of requests. A call of the server waits for at most 50 s, and a stream has a comment every 15 s.
 const LIMITS: Limits =
@@ -45,39 +39,20 @@ const LIMITS: Limits =
 #[derive(Args, Debug)]
 #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
 pub(super) struct Mcp {
-    /// URL of the server, http or https, without /mcp
-    #[arg(
-        long,
-        env = "BLACKBOARD_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8733"
-    )]
-    url: String,
-
     /// Session of all calls that name no other
     #[arg(long, env = "BLACKBOARD_SESSION", value_name = "NAME")]
     session: Option<SessionName>,
-
-    /// Agent that writes, unless the token is bound to one
-    #[arg(long, env = "BLACKBOARD_AGENT", value_name = "NAME")]
-    agent: Option<AgentName>,
 
     /// Tools to offer to the model; by default the server chooses
     #[arg(long, env = "BLACKBOARD_TOOLS", value_name = "SET", value_enum)]
     tools: Option<Tools>,
 
-    /// File that holds the token; it takes precedence over BLACKBOARD_TOKEN
-    #[arg(long, env = "BLACKBOARD_TOKEN_FILE", value_name = "PATH")]
-    token_file: Option<PathBuf>,
-
-    /// PEM file of the only root certificates to trust; by default those of the system
-    #[arg(long, env = "BLACKBOARD_CA", value_name = "PATH")]
-    ca: Option<PathBuf>,
-
     /// Log level on standard error: error, warn, info, debug or trace, optionally by target
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "warn")]
     log: String,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// A set of tools.
@@ -89,21 +64,6 @@ enum Tools {
     Asker,
     /// Every tool that the token allows
     All,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Unusable {
-    /// The parser of arguments would print the URL with a password in it.
-    #[error("--url (BLACKBOARD_URL) is not usable")]
-    Url(#[from] InvalidBaseUrl),
-    #[error(transparent)]
-    Roots(#[from] RootsError),
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    #[error("{TOKEN_VARIABLE} holds no token")]
-    Variable(#[source] InvalidToken),
-    #[error("{TOKEN_VARIABLE} is not text")]
-    Text,
 }
 
 impl Tools {
@@ -134,34 +94,17 @@ impl Mcp {
     }
 
     fn endpoint(&self) -> Result<Endpoint, Unusable> {
-        let (url, token): (BaseUrl, _) = (self.url.parse()?, self.token()?);
-        if token.is_some() && !url.is_tls() && !url.is_loopback() {
-            tracing::warn!("the token goes over the network unencrypted; use https in --url");
+        let connected = self.connection.client(LIMITS)?;
+        let Connected { client, token, agent, is_exposed } = connected;
+        if is_exposed {
+            tracing::warn!("{EXPOSED}");
         }
-        let roots = self.ca.clone().map_or(Roots::System, Roots::File);
-        let client = Client::new(url, token.as_ref(), &roots, LIMITS)?;
         let identity = Identity {
             session: self.session.as_ref().map(SessionName::as_str),
-            agent: self.agent.as_ref().map(AgentName::as_str),
+            agent: agent.as_ref().map(AgentName::as_str),
             tools: self.tools.map(Tools::name),
         };
         Ok(Endpoint::new(client, token, identity)?)
-    }
-
-    fn token(&self) -> Result<Option<Token>, Unusable> {
-        if let Some(path) = &self.token_file {
-            return Ok(Some(Token::from_file(path)?));
-        }
-        let value = match env::var(TOKEN_VARIABLE) {
-            Ok(value) => value,
-            Err(env::VarError::NotPresent) => return Ok(None),
-            Err(env::VarError::NotUnicode(_)) => return Err(Unusable::Text),
-        };
-        // Hosts set a variable of their configuration that has no value to nothing.
-        if value.is_empty() {
-            return Ok(None);
-        }
-        value.parse().map(Some).map_err(Unusable::Variable)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod backup;
 mod check;
+mod connection;
 mod directory;
 mod environment;
 mod export;

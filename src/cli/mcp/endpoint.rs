@@ -11,8 +11,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-use super::failure::{Advice, Failure, foreign};
+use super::failure::{Advice, Failure};
 use super::message::{Id, Message, Params, error_text};
+use crate::cli::connection::foreign;
 use crate::client::{Answer, Client, Error, Events, InvalidBaseUrl, Problem, Token};
 
 /// The maximum size of an answer that is no stream, in bytes.

@@ -6,15 +6,11 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use super::message::{Id, RpcError, error_text};
-use crate::client::{ConnectError, Error, Problem};
-use crate::error_chain::Chain;
-use crate::printable::{cut, line};
+use crate::cli::connection::{foreign, innermost, unconnected};
+use crate::client::{Error, Problem};
 
 /// The error code of requests that the bridge could not pass on, the first that JSON-RPC leaves to servers.
 const SERVER_ERROR: i32 = -32000;
-
-/// The maximum length of a text of the server within a sentence, in bytes.
-const FOREIGN_BYTES_MAX: usize = 1 << 10;
 
 /// The end of a sentence about a request of which at least a part was sent.
 const UNKNOWN: &str = "whether the request was carried out is unknown";
@@ -113,32 +109,6 @@ impl fmt::Display for Failure {
     }
 }
 
-fn unconnected(url: &str, why: &ConnectError) -> String {
-    match why {
-        ConnectError::Refused => format!(
-            "{url}: the connection was refused; is the server running, and is --url (BLACKBOARD_URL) its address?"
-        ),
-        ConnectError::Unreachable(why) => {
-            let why = foreign(&Chain(&**why).to_string());
-            format!("{url}: the host cannot be reached ({why}); check --url (BLACKBOARD_URL)")
-        }
-        ConnectError::Timeout(time) => {
-            let seconds = time.as_secs();
-            format!(
-                "{url}: no connection within {seconds} s; check --url (BLACKBOARD_URL) and the network"
-            )
-        }
-        ConnectError::Tls(why) => {
-            let why = foreign(&Chain(&**why).to_string());
-            format!(
-                "{url}: TLS failed ({why}); if a private authority signed the server's certificate, give its root \
-                 certificate by --ca (BLACKBOARD_CA)"
-            )
-        }
-        ConnectError::Name => format!("{url}: the host is not a name for TLS; check --url"),
-    }
-}
-
 fn remedy(status: StatusCode, advice: &Advice) -> String {
     let fixed = match status.as_u16() {
         300..=399 => {
@@ -165,26 +135,13 @@ fn remedy(status: StatusCode, advice: &Advice) -> String {
     fixed.to_owned()
 }
 
-/// Returns the last of an error's sources: those above only say that there is one.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
-}
-
-/// Returns a text of others as a short line.
-pub(super) fn foreign(text: &str) -> String {
-    line(&cut(text, FOREIGN_BYTES_MAX)).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
+    use crate::client::ConnectError;
 
     const URL: &str = "http://host/mcp";
 
@@ -215,13 +172,6 @@ mod tests {
             assert!(sentence.starts_with(&format!("{URL} answered {status}; ")), "{sentence}");
             assert!(sentence.contains(expected), "{sentence}");
         }
-    }
-
-    #[test]
-    fn a_servers_text_is_one_short_line() {
-        let shown = foreign(&format!("a\n\u{1b}[2J{}", "x".repeat(5_000)));
-        assert!(shown.starts_with("a\\u000a\\u001b[2Jxxx"), "{shown}");
-        assert!(shown.len() < 1_200 && shown.ends_with('…'), "{shown}");
     }
 
     #[test]
