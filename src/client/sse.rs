@@ -21,17 +21,38 @@ pub struct Event {
     pub data: String,
 }
 
+/// What a blank line ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Frame {
+    Event(Event),
+    /// No event: only the id holds, as after a time without events.
+    Id(Option<String>),
+}
+
 /// The events of an answer.
 #[derive(Debug)]
 pub struct Events {
     body: Body,
     decoder: Decoder,
-    ready: VecDeque<Event>,
+    ready: VecDeque<Frame>,
+    position: Option<String>,
 }
 
 impl Events {
     pub(super) fn new(body: Body) -> Self {
-        Self { body, decoder: Decoder::new(EVENT_BYTES_MAX), ready: VecDeque::new() }
+        Self {
+            body,
+            decoder: Decoder::new(EVENT_BYTES_MAX),
+            ready: VecDeque::new(),
+            position: None,
+        }
+    }
+
+    /// Returns the id from which another request goes on: that of the last frame that was received whole and taken by
+    /// [`Events::next`], with an event or without.
+    #[must_use]
+    pub fn position(&self) -> Option<&str> {
+        self.position.as_deref()
     }
 
     /// Returns the next event, or nothing at the end. An event that the end cut off is dropped, as the standard says.
@@ -41,8 +62,14 @@ impl Events {
     /// The connection broke off or was silent, or an event is too long or not UTF-8.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
+            while let Some(frame) = self.ready.pop_front() {
+                match frame {
+                    Frame::Event(event) => {
+                        self.position.clone_from(&event.id);
+                        return Ok(Some(event));
+                    }
+                    Frame::Id(id) => self.position = id,
+                }
             }
             let Some(piece) = self.body.next().await? else { return Ok(None) };
             self.decoder.read(&piece, &mut self.ready)?;
@@ -77,8 +104,8 @@ impl Decoder {
         }
     }
 
-    /// Reads a piece, and adds the events that it completes.
-    fn read(&mut self, mut piece: &[u8], ready: &mut VecDeque<Event>) -> Result<(), Error> {
+    /// Reads a piece, and adds the frames that it completes.
+    fn read(&mut self, mut piece: &[u8], ready: &mut VecDeque<Frame>) -> Result<(), Error> {
         while let Some(&first) = piece.first() {
             if self.after_return && first == b'\n' {
                 piece = piece.get(1..).unwrap_or_default();
@@ -110,13 +137,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes a line, and returns the event that it ends.
-    fn end_line(&mut self, mut line: &[u8]) -> Result<Option<Event>, Error> {
+    /// Takes a line, and returns the frame that it ends.
+    fn end_line(&mut self, mut line: &[u8]) -> Result<Option<Frame>, Error> {
         if std::mem::take(&mut self.is_first_line) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
         if line.is_empty() {
-            return self.end_event();
+            return self.end_frame().map(Some);
         }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (field, value) = line.split_at(colon);
@@ -135,13 +162,13 @@ impl Decoder {
         Ok(None)
     }
 
-    fn end_event(&mut self) -> Result<Option<Event>, Error> {
+    fn end_frame(&mut self) -> Result<Frame, Error> {
         let (kind, mut data) = (self.kind.take(), std::mem::take(&mut self.data));
         if data.pop().is_none() {
-            return Ok(None);
+            return Ok(Frame::Id(self.id.clone()));
         }
         let kind = kind.filter(|kind| !kind.is_empty());
-        Ok(Some(Event { kind, id: self.id.clone(), data: text(data)? }))
+        Ok(Frame::Event(Event { kind, id: self.id.clone(), data: text(data)? }))
     }
 }
 

@@ -5,10 +5,18 @@ use proptest::prelude::*;
 use super::*;
 
 /// Reads a text in pieces of this size.
-fn read(text: &[u8], size: usize) -> Result<Vec<Event>, Error> {
+fn frames(text: &[u8], size: usize) -> Result<Vec<Frame>, Error> {
     let (mut decoder, mut ready) = (Decoder::new(64), VecDeque::new());
     text.chunks(size).try_for_each(|piece| decoder.read(piece, &mut ready))?;
     Ok(ready.into())
+}
+
+fn read(text: &[u8], size: usize) -> Result<Vec<Event>, Error> {
+    let event = |frame| match frame {
+        Frame::Event(event) => Some(event),
+        Frame::Id(_) => None,
+    };
+    Ok(frames(text, size)?.into_iter().filter_map(event).collect())
 }
 
 fn data(text: &str) -> Vec<String> {
@@ -46,6 +54,16 @@ fn an_event_without_data_or_end_is_none() {
     assert!(data("id: 1\n\nevent: a\n\n\n\n").is_empty());
     assert!(data("data: a\n").is_empty() && data("data: a").is_empty());
     assert_eq!(data("event: a\n\ndata: b\n\n"), ["b"]);
+}
+
+#[test]
+fn an_id_holds_once_its_frame_is_whole() {
+    let text = "id: 1\n\nid: 2\ndata: a\n\nid: 3\n";
+    for size in 1..=text.len() {
+        let frames = frames(text.as_bytes(), size).unwrap();
+        let event = Event { kind: None, id: Some("2".to_owned()), data: "a".to_owned() };
+        assert_eq!(frames, [Frame::Id(Some("1".to_owned())), Frame::Event(event)]);
+    }
 }
 
 #[test]
