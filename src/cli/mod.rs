@@ -11,6 +11,7 @@ mod import;
 mod mcp;
 mod openapi;
 mod print_config;
+mod remote;
 mod salvage;
 mod serve;
 mod token;
@@ -21,6 +22,8 @@ use std::io::{self, Write as _};
 
 use clap::{Parser, Subcommand};
 
+use self::remote::Refusal;
+use crate::error_chain::Chain;
 use crate::printable::line;
 
 /// A durable blackboard that agents on many devices share over HTTP.
@@ -43,6 +46,8 @@ enum Command {
     Salvage(salvage::Salvage),
     Healthcheck(healthcheck::Healthcheck),
     Openapi(openapi::Openapi),
+    #[command(flatten)]
+    Remote(remote::Remote),
 }
 
 /// A failed command; decides the exit code.
@@ -54,15 +59,24 @@ pub enum Failure {
     /// The command failed: exit code 1.
     #[error(transparent)]
     Failed(Box<dyn Error + Send + Sync>),
+    /// A server refused or was not reached: an exit code for each class.
+    #[error("{}", Chain(&**error))]
+    Refused {
+        /// The exit code of the class.
+        code: u8,
+        /// The refusal.
+        error: Box<dyn Error + Send + Sync>,
+    },
 }
 
 impl Failure {
     /// Returns the exit code of the process.
     #[must_use]
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
+            Self::Refused { code, .. } => *code,
         }
     }
 
@@ -72,6 +86,10 @@ impl Failure {
 
     fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Failed(error.into())
+    }
+
+    fn refused(refusal: Refusal) -> Self {
+        Self::Refused { code: refusal.exit_code(), error: refusal.into() }
     }
 }
 
@@ -97,6 +115,7 @@ impl Cli {
             Command::Salvage(salvage) => salvage.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),
+            Command::Remote(remote) => remote.run(),
         }
     }
 }
@@ -117,7 +136,7 @@ fn put(text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Subcommand};
 
     use super::*;
 
@@ -126,20 +145,30 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The flags of commands on a server that hold for all calls; the others say what one call does.
+    const OF_ALL_CALLS: [&str; 7] =
+        ["url", "token-file", "agent", "ca", "config", "format", "color"];
+
     #[test]
     fn every_flag_is_an_environment_variable_too() {
         let mut top = Cli::command();
         top.build();
-        let nested = top.get_subcommands().flat_map(clap::Command::get_subcommands);
-        for command in top.get_subcommands().chain(nested) {
-            for arg in command.get_arguments() {
+        let remote = remote::Remote::augment_subcommands(clap::Command::new("remote"));
+        let is_remote = |name: &str| remote.find_subcommand(name).is_some();
+        for command in top.get_subcommands() {
+            let all = [command].into_iter().chain(command.get_subcommands());
+            for arg in all.flat_map(clap::Command::get_arguments) {
                 // A confirmation is given for one call, not for all.
                 let own = |flag: &&str| !["help", "version", "yes"].contains(flag);
                 let Some(flag) = arg.get_long().filter(own) else { continue };
-                let env = arg.get_env().and_then(|env| env.to_str());
+                let Some(env) = arg.get_env().and_then(|env| env.to_str()) else {
+                    let of_one_call =
+                        !OF_ALL_CALLS.contains(&flag) || command.get_name() == "prompt";
+                    assert!(is_remote(command.get_name()) && of_one_call, "--{flag} has none");
+                    continue;
+                };
                 let name = flag.replace('-', "_").to_uppercase();
-                let found = env.unwrap_or_else(|| panic!("--{flag} has none"));
-                assert!(found.starts_with("BLACKBOARD_") && found.ends_with(&name));
+                assert!(env.starts_with("BLACKBOARD_") && env.ends_with(&name));
             }
         }
     }

@@ -1,0 +1,15 @@
+//! Commands on sessions, logs, the state, and what is made of them.
+
+mod post;
+mod prompt;
+mod search;
+mod sessions;
+mod show;
+mod state;
+
+pub(super) use post::Post;
+pub(super) use prompt::Prompt;
+pub(super) use search::Search;
+pub(super) use sessions::Sessions;
+pub(super) use show::Show;
+pub(super) use state::State;

@@ -1,0 +1,108 @@
+//! `blackboard post`
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use clap::Args;
+use hyper::Method;
+
+use crate::api::address::{log_path, log_url};
+use crate::board::LogName;
+use crate::cli::Failure;
+use crate::cli::remote::access::Access;
+use crate::cli::remote::body::Written;
+use crate::cli::remote::input;
+use crate::cli::remote::place::LogPlace;
+use crate::cli::remote::query::Query;
+use crate::cli::remote::repeat::Repeat;
+use crate::cli::remote::server::{JSON, Write};
+
+const NDJSON: &str = "application/x-ndjson";
+
+/// Append to a log
+///
+/// ITEM is JSON if it begins with {, [ or ", and otherwise a text, which becomes {"text": …}. An array is many items, all
+/// or none. Without ITEM the body is read from --file or standard input: JSON, with --ndjson an item a line, or for
+/// screenshots an image.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Post {
+    /// Log to append to, as SESSION/requests
+    #[arg(value_name = "SESSION/LOG")]
+    place: LogPlace,
+
+    /// Item, as JSON or as a text
+    #[arg(value_name = "ITEM", allow_hyphen_values = true, conflicts_with_all = ["file", "ndjson"])]
+    item: Option<String>,
+
+    /// File to read the items or the image from
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+
+    /// Read an item a line
+    #[arg(long)]
+    ndjson: bool,
+
+    /// Requests that must be done first, for a request
+    #[arg(long, value_name = "SEQ,…", value_delimiter = ',')]
+    after: Vec<u64>,
+
+    /// Claims that may fail before the request does, for a request
+    #[arg(long, value_name = "N")]
+    attempts: Option<u64>,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+impl Post {
+    pub(in crate::cli) fn run(self) -> Result<(), Failure> {
+        let LogPlace { session, log } = self.place;
+        let after: Vec<String> = self.after.iter().map(u64::to_string).collect();
+        let query = Query::of(log_url(&session, &log))
+            .with("after", (!after.is_empty()).then(|| after.join(",")))
+            .with("attempts", self.attempts);
+        let place = format!("{session}/{}", log_path(&log));
+        let (item, file, ndjson) = (self.item, self.file, self.ndjson);
+        self.access.run(async |server, screen| {
+            let body = match item {
+                Some(item) => Bytes::from(input::json_or_text(item)),
+                None => input::bytes(file.as_deref())?,
+            };
+            let media_type = if ndjson { NDJSON } else { media_type(&log, &body) };
+            let write = Write { method: Method::POST, address: query.address(), media_type, body };
+            let received = server.write(write, &self.repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(&place))
+        })
+    }
+}
+
+/// Returns the type of an image by its first bytes, where the log takes images.
+fn media_type(log: &LogName, body: &[u8]) -> &'static str {
+    let is_webp = body.starts_with(b"RIFF") && body.get(8..12) == Some(b"WEBP");
+    match body {
+        _ if *log != LogName::Screenshots => JSON,
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'B', b'M', ..] => "image/bmp",
+        _ if is_webp => "image/webp",
+        _ => JSON,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_first_bytes() {
+        let of = |body: &[u8]| media_type(&LogName::Screenshots, body);
+        assert_eq!(of(b"\x89PNG\r\n"), "image/png");
+        assert_eq!(of(b"RIFF\0\0\0\0WEBPVP8 "), "image/webp");
+        assert_eq!(of(b"{}"), JSON);
+        assert_eq!(media_type(&LogName::Requests, b"BM"), JSON);
+    }
+}

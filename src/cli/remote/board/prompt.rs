@@ -1,0 +1,120 @@
+//! `blackboard prompt`
+
+use std::io::{self, IsTerminal as _};
+
+use clap::{Args, ValueEnum};
+
+use crate::api::address::session_url;
+use crate::board::SessionName;
+use crate::cli::Failure;
+use crate::cli::connection::Connection;
+use crate::cli::remote::access;
+use crate::cli::remote::query::Query;
+use crate::cli::remote::screen::{Format, Screen};
+use crate::cli::remote::server::JSON;
+
+/// Print a board as a model reads it
+///
+/// The form is markdown on a terminal, and otherwise parts, the content of a message. Images are shown as addresses on a
+/// terminal unless --images says otherwise.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Prompt {
+    /// Session to print
+    #[arg(value_name = "SESSION")]
+    session: SessionName,
+
+    /// Provider's form of the prompt
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    format: Option<PromptForm>,
+
+    /// Parts to print: questions, requests, trajectories, screenshots, state, memory:AGENT
+    #[arg(long, value_name = "PART,…", value_delimiter = ',')]
+    include: Vec<String>,
+
+    /// Members to print of steps
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    keys: Vec<String>,
+
+    /// Print the last N entries of each text log
+    #[arg(long, value_name = "N")]
+    latest: Option<u64>,
+
+    /// Print the last N screenshots as images
+    #[arg(long, value_name = "N")]
+    screenshots: Option<u64>,
+
+    /// Form of images: inline, url or none
+    #[arg(long, value_name = "FORM")]
+    images: Option<String>,
+
+    /// Leave out the oldest entries beyond this estimate of tokens
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// Profile of the session's settings
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+
+    /// Print the board as it was at this revision or checkpoint
+    #[arg(long, value_name = "REVISION|NAME")]
+    at: Option<String>,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// The form of a prompt.
+#[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PromptForm {
+    /// A message's content in OpenAI's Chat Completions, as the original makes it
+    Parts,
+    /// OpenAI's Responses
+    Responses,
+    /// Anthropic's Messages
+    Anthropic,
+    /// Google's Gemini
+    Gemini,
+    /// A text
+    Markdown,
+}
+
+impl PromptForm {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Parts => "parts",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Markdown => "markdown",
+        }
+    }
+}
+
+impl Prompt {
+    pub(in crate::cli) fn run(self) -> Result<(), Failure> {
+        let is_terminal = io::stdout().is_terminal();
+        let default = if is_terminal { PromptForm::Markdown } else { PromptForm::Parts };
+        let form = self.format.unwrap_or(default);
+        let images = self.images.or_else(|| is_terminal.then(|| "url".to_owned()));
+        let query = Query::of(format!("{}/prompt", session_url(&self.session)))
+            .with("format", Some(form.name()))
+            .list("include", &self.include)
+            .list("keys", &self.keys)
+            .with("latest", self.latest)
+            .with("screenshots", self.screenshots)
+            .with("images", images)
+            .with("max_tokens", self.max_tokens)
+            .with("profile", self.profile)
+            .with("at", self.at);
+        access::run(&self.connection, async |server| {
+            let screen = Screen::new(Format::Auto);
+            let address = query.address();
+            if form == PromptForm::Markdown {
+                screen.text(&server.get_as(&address, "text/markdown").await?.text)
+            } else {
+                screen.json(&server.get_as(&address, JSON).await?.text)
+            }
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! `blackboard fork`
+
+use clap::Args;
+use hyper::Method;
+
+use super::point;
+use crate::api::address::session_url;
+use crate::board::SessionName;
+use crate::cli::Failure;
+use crate::cli::remote::access::Access;
+use crate::cli::remote::body::Written;
+use crate::cli::remote::place::quoted;
+use crate::cli::remote::repeat::Repeat;
+use crate::cli::remote::server::Write;
+
+/// Start another session from a board as it is, or as it was
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Fork {
+    /// Session to fork
+    #[arg(value_name = "SESSION")]
+    session: SessionName,
+
+    /// Name of the new session; an existing one is refused with exit code 6
+    #[arg(value_name = "NEW")]
+    to: SessionName,
+
+    /// Revision or checkpoint to start from [default: the present one]
+    #[arg(long, value_name = "REVISION|NAME")]
+    at: Option<String>,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+impl Fork {
+    pub(in crate::cli) fn run(self) -> Result<(), Failure> {
+        let address = format!("{}/fork", session_url(&self.session));
+        let at = self.at.map(|at| format!(",\"at\":{}", point(&at))).unwrap_or_default();
+        let body = format!("{{\"to\":{}{at}}}", quoted(self.to.as_str()));
+        self.access.run(async |server, screen| {
+            let write = Write::json(Method::POST, address, body);
+            let received = server.write(write, &self.repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(""))
+        })
+    }
+}

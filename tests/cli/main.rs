@@ -1,0 +1,22 @@
+//! The commands on a server, as people and scripts run them, against a real server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where it fails and says why"
+)]
+
+mod guide;
+mod history;
+mod logs;
+mod refusals;
+mod server;
+mod state;
+mod tail;
+mod work;
+
+use std::time::Duration;
+
+/// How long anything may take that is not itself about time.
+const DEADLINE: Duration = Duration::from_secs(30);
