@@ -14,6 +14,7 @@ mod print_config;
 mod remote;
 mod salvage;
 mod serve;
+mod shell;
 mod token;
 
 use std::error::Error;
@@ -46,6 +47,8 @@ enum Command {
     Salvage(salvage::Salvage),
     Healthcheck(healthcheck::Healthcheck),
     Openapi(openapi::Openapi),
+    Completions(shell::Completions),
+    Man(shell::Man),
     #[command(flatten)]
     Remote(remote::Remote),
 }
@@ -115,6 +118,8 @@ impl Cli {
             Command::Salvage(salvage) => salvage.run(),
             Command::Healthcheck(healthcheck) => healthcheck.run(),
             Command::Openapi(openapi) => openapi.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
             Command::Remote(remote) => remote.run(),
         }
     }

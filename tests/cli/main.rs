@@ -12,6 +12,7 @@ mod history;
 mod logs;
 mod refusals;
 mod server;
+mod shell;
 mod state;
 mod tail;
 mod work;
