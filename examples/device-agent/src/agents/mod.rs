@@ -1,0 +1,17 @@
+//! The kinds of agents, a file each: its strategies, and the states that only it has.
+
+pub mod app;
+pub mod critic;
+pub mod host;
+pub mod linux;
+
+use crate::registry::Kind;
+use crate::state::common;
+use crate::strategy::{MissingDependency, Processor, Strategy, cost, errors, log};
+
+/// Makes a kind with the seven states and the common middleware.
+fn plain(instructions: &'static str, strategies: &[Strategy]) -> Result<Kind, MissingDependency> {
+    let processor = Processor::new(strategies, &[log, cost, errors])?;
+    let own_states = serde_json::Value::Null;
+    Ok(Kind { processor, states: common(), own_states, instructions, observes: "" })
+}

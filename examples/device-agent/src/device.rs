@@ -1,0 +1,123 @@
+//! The device's side of the command layer: it claims, checks, runs and finishes.
+//!
+//! A device trusts no agent: what its allow-list does not name, or what does not fit the tool's schema, is not run.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::board::{Board, Error};
+use crate::command::{Command, CommandResult, ResultStatus};
+use crate::mcp::ToolServer;
+
+/// The longest that a tool may take.
+const TOOL: Duration = Duration::from_secs(60);
+
+/// A tool server with the tools of it that may be used.
+#[derive(Debug)]
+pub struct Device {
+    pub tools: ToolServer,
+    pub allowed: BTreeSet<String>,
+}
+
+impl Device {
+    /// Runs a command if it is allowed and fits. A tool's failure is a result.
+    pub async fn run(&self, command: &Command, within: Duration) -> CommandResult {
+        let tool = command.tool_name.as_str();
+        let Some(schema) = self.tools.schemas.get(tool).filter(|_| self.allowed.contains(tool))
+        else {
+            let error = format!("tool '{tool}' is not on the device's list");
+            return command.ended(ResultStatus::Skipped, error);
+        };
+        let arguments = Value::Object(command.parameters.clone());
+        if let Some(misfit) = misfit(schema, &arguments) {
+            return command.ended(ResultStatus::Skipped, format!("tool '{tool}': {misfit}"));
+        }
+        let mut result = match self.tools.call(tool, &arguments, within).await {
+            Ok(answer) => read(&answer, command),
+            Err(error) => command.ended(ResultStatus::Failure, error.to_string()),
+        };
+        self.tools.name.clone_into(&mut result.namespace);
+        result
+    }
+
+    /// Works on the commands that are addressed to the board's agent, until `stop`.
+    pub async fn serve(
+        &self,
+        board: &Board,
+        ttl: Duration,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), Error> {
+        let mut stop = pin!(stop);
+        let profile = json!({"type": "DeviceClient", "tools": self.allowed});
+        board.write(Method::PUT, &format!("agents/{}", board.agent), &profile).await?;
+        let addressed = json!({"device": board.agent});
+        loop {
+            let entry = tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                entry = board.claim_next(&addressed, ttl) => entry?,
+            };
+            if !entry.is_null() {
+                self.finish(board, &entry, ttl).await?;
+            }
+        }
+    }
+
+    async fn finish(&self, board: &Board, entry: &Value, ttl: Duration) -> Result<(), Error> {
+        let seq = entry["seq"].as_u64().unwrap_or_default();
+        let _renewal = board.renewal(seq, ttl);
+        let result = match serde_json::from_value::<Command>(entry["item"]["command"].clone()) {
+            Ok(command) => self.run(&command, TOOL).await,
+            Err(error) => Command::default().ended(ResultStatus::Skipped, error.to_string()),
+        };
+        let body = json!({"fence": entry["claim"]["fence"], "result": result});
+        match board.write(Method::PUT, &format!("requests/{seq}/done"), &body).await {
+            // The agent gave the command up meanwhile, or another client of this device has it.
+            Err(error) if error.is_lost_claim() => Ok(()),
+            written => written.map(drop),
+        }
+    }
+}
+
+/// A tool's answer as a result: its structured content, else its text.
+fn read(answer: &Value, command: &Command) -> CommandResult {
+    let parts = answer["content"].as_array().into_iter().flatten();
+    let text = parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
+    if answer["isError"] == json!(true) {
+        return command.ended(ResultStatus::Failure, text);
+    }
+    let result = answer.get("structuredContent").cloned().unwrap_or(Value::String(text));
+    let undo = serde_json::from_value(answer["_meta"]["undo"].clone()).ok();
+    let (status, call_id) = (ResultStatus::Success, command.call_id.clone());
+    CommandResult { status, result, call_id, undo, ..CommandResult::default() }
+}
+
+/// What is wrong with a tool's arguments: a member that is missing, unknown or of another type.
+pub fn misfit(schema: &Value, arguments: &Value) -> Option<String> {
+    let mut required =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if let Some(name) = required.find(|name| arguments.get(name).is_none()) {
+        return Some(format!("parameter '{name}' is missing"));
+    }
+    arguments.as_object()?.iter().find_map(|(name, value)| {
+        let Some(expected) = schema["properties"].get(name) else {
+            let is_closed = schema["additionalProperties"] == json!(false);
+            return is_closed.then(|| format!("parameter '{name}' is unknown"));
+        };
+        let expected = expected["type"].as_str()?;
+        let fits = match expected {
+            "string" => value.is_string(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            _ => true,
+        };
+        (!fits).then(|| format!("parameter '{name}' is no {expected}"))
+    })
+}

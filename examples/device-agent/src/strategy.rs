@@ -1,0 +1,262 @@
+//! The strategy layer: what an agent does in a step, as strategies in four phases.
+//!
+//! A strategy declares which fields it needs and provides. A processor whose strategies need what none before them
+//! provides cannot be made.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::board::{Error, Later};
+use crate::command::{Command, ResultStatus, ToolType};
+use crate::model::Turn;
+use crate::registry::Agent;
+use crate::state::{AgentStatus, Round};
+
+/// How long a device may take for a command, away or not.
+pub const COMMAND: Duration = Duration::from_secs(120);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    DataCollection,
+    LlmInteraction,
+    ActionExecution,
+    MemoryUpdate,
+}
+
+impl Phase {
+    pub const ALL: [Self; 4] =
+        [Self::DataCollection, Self::LlmInteraction, Self::ActionExecution, Self::MemoryUpdate];
+}
+
+/// The fields of a step, which end with it; what outlives it is in the [`Round`].
+pub type Context = BTreeMap<&'static str, Value>;
+
+/// What a strategy does.
+pub type Execute =
+    for<'a> fn(&'a Agent, &'a mut Round, &'a mut Context) -> Later<'a, Result<(), Error>>;
+
+/// A part of a step. A failure ends the round with ERROR if it is `fail_fast`, else the step goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Strategy {
+    pub name: &'static str,
+    pub phase: Phase,
+    pub needs: &'static [&'static str],
+    pub provides: &'static [&'static str],
+    pub fail_fast: bool,
+    pub execute: Execute,
+}
+
+/// Is called after each strategy, with the time that it took and its failure.
+pub type Middleware = fn(&Agent, &Strategy, Duration, Option<&Error>, &mut Round);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("strategy '{strategy}' needs '{field}', which no strategy before it provides")]
+pub struct MissingDependency {
+    pub strategy: &'static str,
+    pub field: &'static str,
+}
+
+/// The strategies of an agent in their order, and what is around each.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    strategies: Vec<Strategy>,
+    middleware: Vec<Middleware>,
+}
+
+impl Processor {
+    /// Registers strategies; those of one phase are composed in the order given.
+    pub fn new(
+        strategies: &[Strategy],
+        middleware: &[Middleware],
+    ) -> Result<Self, MissingDependency> {
+        let mut strategies = strategies.to_vec();
+        strategies.sort_by_key(|strategy| strategy.phase);
+        let mut provided = Vec::new();
+        for Strategy { name: strategy, needs, provides, .. } in &strategies {
+            if let Some(&field) = needs.iter().find(|field| !provided.contains(*field)) {
+                return Err(MissingDependency { strategy, field });
+            }
+            provided.extend(*provides);
+        }
+        Ok(Self { strategies, middleware: middleware.to_vec() })
+    }
+
+    /// Does the strategies of these phases.
+    pub async fn process(
+        &self,
+        agent: &Agent,
+        round: &mut Round,
+        phases: &[Phase],
+    ) -> Result<(), Error> {
+        let mut context = Context::new();
+        for strategy in self.strategies.iter().filter(|one| phases.contains(&one.phase)) {
+            let began = Instant::now();
+            let mut ended = (strategy.execute)(agent, round, &mut context).await;
+            for &field in strategy.provides.iter().filter(|field| !context.contains_key(*field)) {
+                ended = ended.and(Err(Error::NotProvided { strategy: strategy.name, field }));
+            }
+            for after in &self.middleware {
+                after(agent, strategy, began.elapsed(), ended.as_ref().err(), round);
+            }
+            if ended.as_ref().is_err_and(|error| strategy.fail_fast || error.is_lost_claim()) {
+                return ended;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A line on standard error for each strategy, with its time.
+pub fn log(
+    agent: &Agent,
+    strategy: &Strategy,
+    took: Duration,
+    error: Option<&Error>,
+    round: &mut Round,
+) {
+    let ended = error.map_or_else(|| "done".to_owned(), ToString::to_string);
+    let (name, request, step) = (&agent.name, round.request, round.step);
+    eprintln!("{name} {request}/{step} {}: {ended}, {} ms", strategy.name, took.as_millis());
+}
+
+/// What the round costs, as its model says.
+pub fn cost(_: &Agent, strategy: &Strategy, _: Duration, error: Option<&Error>, round: &mut Round) {
+    if strategy.phase == Phase::LlmInteraction
+        && strategy.provides == ["decision"]
+        && error.is_none()
+    {
+        round.cost += round.decision.cost;
+    }
+}
+
+/// The failures that do not stop the round.
+pub fn errors(
+    _: &Agent,
+    strategy: &Strategy,
+    _: Duration,
+    error: Option<&Error>,
+    round: &mut Round,
+) {
+    round.errors.extend(error.filter(|_| !strategy.fail_fast).map(ToString::to_string));
+}
+
+/// Reads the board as a model reads it.
+pub const READ_BOARD: Strategy = Strategy {
+    name: "ReadBoard",
+    phase: Phase::DataCollection,
+    needs: &[],
+    provides: &["board"],
+    fail_fast: true,
+    execute: |agent, _, context| {
+        Box::pin(async {
+            context.insert("board", agent.board.get("prompt", &[("images", "inline")]).await?.body);
+            Ok(())
+        })
+    },
+};
+
+/// Runs the kind's tool that observes. Blind is better than stuck, so a failure stops nothing.
+pub const OBSERVE: Strategy = Strategy {
+    name: "Observe",
+    phase: Phase::DataCollection,
+    needs: &[],
+    provides: &["observation"],
+    fail_fast: false,
+    execute: |agent, round, context| {
+        Box::pin(async {
+            // What was seen before, or under another claim, is not what there is.
+            round.observations += 1;
+            let fence = agent.board.claim.map_or(0, |(_, fence)| fence);
+            let command = Command {
+                tool_name: agent.observes.to_owned(),
+                tool_type: ToolType::DataCollection,
+                call_id: round.key(&format!("f{fence}-o{}", round.observations)),
+                ..Command::default()
+            };
+            let seen = agent.dispatcher.execute(&agent.board, &[command], COMMAND).await?;
+            context.insert("observation", json!(seen));
+            Ok(())
+        })
+    },
+};
+
+/// Lets the model decide.
+pub const DECIDE: Strategy = Strategy {
+    name: "Decide",
+    phase: Phase::LlmInteraction,
+    needs: &["board"],
+    provides: &["decision"],
+    fail_fast: true,
+    execute: |agent, round, context| {
+        Box::pin(async {
+            let turn = Turn {
+                request: round.text(),
+                step: round.step,
+                instructions: agent.instructions,
+                board: context.get("board").unwrap_or(&Value::Null),
+                seen: json!({"observation": context.get("observation"), "results": round.results,
+                    "answers": round.answers}),
+            };
+            let mut decision = agent.model.decide(&turn).await?;
+            for (number, command) in decision.commands.iter_mut().enumerate() {
+                command.call_id = round.key(&format!("c{number}"));
+            }
+            round.status.clone_from(&decision.status);
+            context.insert("decision", json!(decision));
+            round.decision = decision;
+            Ok(())
+        })
+    },
+};
+
+/// Executes what was decided. An agent does not finish with an action that failed: FINISH becomes FAIL.
+pub const ACT: Strategy = Strategy {
+    name: "Act",
+    phase: Phase::ActionExecution,
+    needs: &["decision"],
+    provides: &["results"],
+    fail_fast: true,
+    execute: |agent, round, context| {
+        Box::pin(async {
+            let commands = &round.decision.commands;
+            round.results = agent.dispatcher.execute(&agent.board, commands, COMMAND).await?;
+            let failed = round.results.iter().find(|one| one.status != ResultStatus::Success);
+            if let Some(failed) = failed.filter(|_| round.status == "FINISH") {
+                round.errors.extend(failed.error.clone());
+                round.go(AgentStatus::Fail);
+            }
+            context.insert("results", json!(round.results));
+            Ok(())
+        })
+    },
+};
+
+/// Keeps the step in one commit, under the claim: memory, trajectories, and the round for a successor.
+pub const REMEMBER: Strategy = Strategy {
+    name: "Remember",
+    phase: Phase::MemoryUpdate,
+    needs: &["decision", "results"],
+    provides: &[],
+    fail_fast: true,
+    execute: |agent, round, _| {
+        Box::pin(async {
+            round.step += 1;
+            let (decision, results, tools) =
+                (&round.decision, &round.results, &round.decision.commands);
+            let step = json!({"step": round.step, "agent": agent.name, "request": round.text(),
+                "thought": decision.thought, "status": round.status,
+                "actions": tools.iter().map(|command| &command.tool_name).collect::<Vec<_>>(),
+                "results": results.iter().map(|result| &result.result).collect::<Vec<_>>()});
+            let memory = json!({"step": round.step, "request": round.request, "decision": decision,
+                "results": results, "cost": decision.cost});
+            let operations = json!([
+                {"append": format!("agents/{}/memory", agent.name), "item": memory},
+                {"append": "trajectories", "item": step},
+                {"put": format!("rounds/{}", round.request), "value": &*round},
+            ]);
+            agent.board.commit(json!([]), operations).await.map(drop)
+        })
+    },
+};
