@@ -2,18 +2,19 @@
 //!
 //! Every layer above speaks to other processes through it and through nothing else.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 
 /// The longest wait in one request; the server allows 60 s.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
+pub type Outcome<T> = Result<T, Error>;
+
 /// What a function returns that is kept in a value and ends later.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'a>>;
 
 /// Why a step cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -29,27 +30,17 @@ pub enum Error {
 }
 
 impl Error {
-    fn has_code(&self, codes: &[&str]) -> bool {
-        matches!(self, Self::Refused { code, .. } if codes.contains(&code.as_str()))
+    /// Returns the board's code for a refusal.
+    pub fn code(&self) -> &str {
+        if let Self::Refused { code, .. } = self { code } else { "" }
     }
 
     /// Returns true if the request is another agent's by now, or was withdrawn.
     pub fn is_lost_claim(&self) -> bool {
-        self.has_code(&["stale-fence", "already-claimed", "entry-not-found"])
-    }
-
-    /// Returns true if a status may not follow the present one.
-    pub fn is_illegal_transition(&self) -> bool {
-        self.has_code(&["illegal-transition"])
-    }
-
-    /// Returns true if a fork is there already.
-    pub fn is_session_exists(&self) -> bool {
-        self.has_code(&["session-exists"])
+        ["stale-fence", "already-claimed", "entry-not-found"].contains(&self.code())
     }
 }
 
-#[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
     pub etag: String,
@@ -64,20 +55,18 @@ pub struct Board {
     token: Option<String>,
     pub session: String,
     pub agent: String,
+    /// How long a claim lasts if it is not renewed.
+    pub ttl: Duration,
     /// The request and the fence under which everything is written.
     pub claim: Option<(u64, u64)>,
 }
 
 impl Board {
     /// Opens a session of a server; nothing is sent yet.
-    pub fn new(
-        server: Url,
-        token: Option<String>,
-        session: &str,
-        agent: &str,
-    ) -> Result<Self, Error> {
+    pub fn new(server: Url, token: Option<String>, session: &str, agent: &str) -> Outcome<Self> {
         let http = Client::builder().no_proxy().build()?;
-        Ok(Self { http, server, token, session: session.into(), agent: agent.into(), claim: None })
+        let (session, agent, ttl) = (session.to_owned(), agent.to_owned(), WAIT_MAX);
+        Ok(Self { http, server, token, session, agent, ttl, claim: None })
     }
 
     /// Returns another session of the same server, without a claim.
@@ -103,7 +92,7 @@ impl Board {
         self.token.iter().fold(request, RequestBuilder::bearer_auth)
     }
 
-    async fn send(request: RequestBuilder, expected: &[u16]) -> Result<Answer, Error> {
+    async fn send(request: RequestBuilder, expected: &[u16]) -> Outcome<Answer> {
         let answer = request.send().await?;
         let (status, tag) = (answer.status(), answer.headers().get("etag").cloned());
         let etag = tag.iter().filter_map(|tag| tag.to_str().ok()).collect();
@@ -116,12 +105,12 @@ impl Board {
     }
 
     /// Reads a resource; that it is not there is an answer.
-    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Answer, Error> {
+    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Outcome<Answer> {
         Self::send(self.request(Method::GET, path, query), &[404]).await
     }
 
     /// Writes JSON, or nothing if it is null; under the claim if there is one.
-    pub async fn write(&self, method: Method, path: &str, body: &Value) -> Result<Answer, Error> {
+    pub async fn write(&self, method: Method, path: &str, body: &Value) -> Outcome<Answer> {
         let claim = self.claim.map(|(request, fence)| (request.to_string(), fence.to_string()));
         let query =
             claim.iter().flat_map(|(request, fence)| [("claim", &**request), ("fence", fence)]);
@@ -130,7 +119,7 @@ impl Board {
     }
 
     /// Commits all operations, or does nothing if a condition does not hold; returns the answer.
-    pub async fn commit(&self, conditions: Value, operations: Value) -> Result<Value, Error> {
+    pub async fn commit(&self, conditions: Value, operations: Value) -> Outcome<Value> {
         let body = json!({"if": conditions, "then": operations});
         Ok(self.write(Method::POST, "transactions", &body).await?.body)
     }
@@ -138,7 +127,7 @@ impl Board {
     /// Does an operation `{"append": …}` once, whoever calls how often; returns the entry's place.
     ///
     /// An agent that takes a request over finds what the last one asked, instead of asking again.
-    pub async fn append_once(&self, key: &str, mut append: Value) -> Result<u64, Error> {
+    pub async fn append_once(&self, key: &str, mut append: Value) -> Outcome<u64> {
         append["item"]["call_id"] = json!(key);
         let (marker, log) = (format!("once/{key}"), append["append"].clone());
         let conditions = json!([{"path": marker, "absent": true}]);
@@ -159,7 +148,7 @@ impl Board {
         path: &str,
         within: Duration,
         found: impl Fn(&Answer) -> Option<T> + Send,
-    ) -> Result<Option<T>, Error> {
+    ) -> Outcome<Option<T>> {
         let deadline = Instant::now() + within;
         loop {
             let session = self.get("", &[]).await?;
@@ -178,35 +167,46 @@ impl Board {
         }
     }
 
-    /// Claims the oldest request whose item has these members, or waits for one; null if none came.
-    pub async fn claim_next(&self, matching: &Value, ttl: Duration) -> Result<Value, Error> {
-        let wait = format!("{}ms", WAIT_MAX.as_millis());
-        let body = json!({"ttl": format!("{}ms", ttl.as_millis()), "match": matching});
-        let request = self.request(Method::POST, "requests/claim", &[("wait", &wait)]);
-        Ok(Self::send(request.json(&body), &[]).await?.body)
-    }
-
-    /// Renews a claim until the result is dropped; a claim that is lost is not renewed.
-    pub fn renewal(&self, request: u64, ttl: Duration) -> Renewal {
-        let board = Self { claim: None, ..self.clone() };
-        let path = format!("requests/{request}/claim");
-        let body = json!({"ttl": format!("{}ms", ttl.as_millis())});
-        Renewal(tokio::spawn(async move {
-            let mut is_held = true;
-            while is_held {
-                tokio::time::sleep(ttl / 3).await;
-                let renewed = board.write(Method::PUT, &path, &body).await;
-                is_held = !matches!(renewed, Err(Error::Refused { .. }));
+    /// Claims requests whose items have these members, and works on each, until `stop`.
+    pub async fn serve(
+        &self,
+        wanted: &Value,
+        stop: impl Future<Output = ()>,
+        work: impl AsyncFn(u64, u64, &Value) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let mut stop = pin!(stop);
+        let body = json!({"ttl": format!("{}ms", self.ttl.as_millis()), "match": wanted});
+        loop {
+            let next = self.request(Method::POST, "requests/claim", &[("wait", "30s")]);
+            let entry = tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                claimed = Self::send(next.json(&body), &[]) => claimed?.body,
+            };
+            let place = (entry["seq"].as_u64(), entry["claim"]["fence"].as_u64());
+            let (Some(seq), Some(fence)) = place else { continue };
+            let ended = tokio::select! {
+                ended = work(seq, fence, &entry["item"]) => ended,
+                lost = self.renew(seq) => lost,
+            };
+            match ended {
+                // It was withdrawn, or another agent has it and goes on from the last step that was kept.
+                Err(error) if error.is_lost_claim() => eprintln!("{}: {error}", self.agent),
+                ended => ended?,
             }
-        }))
+        }
     }
-}
 
-#[derive(Debug)]
-pub struct Renewal(JoinHandle<()>);
-
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        self.0.abort();
+    /// Renews a claim until it is lost.
+    async fn renew(&self, request: u64) -> Outcome<()> {
+        let path = format!("requests/{request}/claim");
+        let body = json!({"ttl": format!("{}ms", self.ttl.as_millis())});
+        loop {
+            tokio::time::sleep(self.ttl / 3).await;
+            let renewed = self.write(Method::PUT, &path, &body).await;
+            if renewed.as_ref().is_err_and(Error::is_lost_claim) {
+                return renewed.map(drop);
+            }
+        }
     }
 }

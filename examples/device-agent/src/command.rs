@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::board::{Board, Error};
+use crate::board::{Board, Outcome};
 use crate::device::Device;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Command {
     /// Names this call, which is made once.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call_id: String,
+    /// How many seconds it may take, with the time that its device is away; 120 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
     /// The device, where it is not the agent's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
@@ -52,14 +55,11 @@ pub enum ResultStatus {
 #[serde(default)]
 pub struct CommandResult {
     pub status: ResultStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub result: Value,
-    /// The tool server's name.
     pub namespace: String,
     pub call_id: String,
     /// The command that undoes this one, where the tool names one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<Command>,
 }
 
@@ -69,27 +69,26 @@ impl Command {
         CommandResult { status, error, call_id, ..CommandResult::default() }
     }
 
+    pub fn within(&self) -> Duration {
+        Duration::from_secs(self.timeout.unwrap_or(120))
+    }
+
     /// An action is not repeated by itself if its device dies: whether it happened is unknown.
     fn attempts(&self) -> u32 {
-        match self.tool_type {
-            ToolType::DataCollection => 3,
-            ToolType::Action => 1,
-        }
+        if self.tool_type == ToolType::Action { 1 } else { 3 }
     }
 
     /// The result in the command's entry, once it has ended.
     fn result_in(&self, entry: &Value) -> Option<CommandResult> {
         if let Some(failed) = entry.get("failed") {
-            return Some(
-                self.ended(ResultStatus::Failure, format!("no device finished it: {failed}")),
-            );
+            let error = format!("no device finished it: {failed}");
+            return Some(self.ended(ResultStatus::Failure, error));
         }
         serde_json::from_value(entry.get("done")?["result"].clone()).ok()
     }
 }
 
 /// A way from an agent to its devices.
-#[derive(Debug)]
 pub enum Dispatcher {
     /// The agent is its own device.
     InProcess(Device),
@@ -98,20 +97,24 @@ pub enum Dispatcher {
 }
 
 impl Dispatcher {
+    /// Returns the schemas of the tools that there are.
+    pub async fn tools(&self, board: &Board) -> Outcome<Value> {
+        match self {
+            Self::InProcess(device) => Ok(device.schemas()),
+            Self::ThroughBoard(name) => {
+                Ok(board.get(&format!("agents/{name}"), &[]).await?.body["tools"].clone())
+            }
+        }
+    }
+
     /// Executes one command after the other; a tool's failure is a result.
-    pub async fn execute(
-        &self,
-        board: &Board,
-        commands: &[Command],
-        within: Duration,
-    ) -> Result<Vec<CommandResult>, Error> {
+    pub async fn execute(&self, board: &Board, all: &[Command]) -> Outcome<Vec<CommandResult>> {
         let mut results = Vec::new();
-        for command in commands {
+        for command in all {
             results.push(match self {
-                Self::InProcess(device) => device.run(command, within).await,
+                Self::InProcess(device) => device.run(command).await,
                 Self::ThroughBoard(name) => {
-                    let device = command.device.as_ref().unwrap_or(name);
-                    post(board, device, command, within).await?
+                    post(board, command.device.as_ref().unwrap_or(name), command).await?
                 }
             });
         }
@@ -119,21 +122,17 @@ impl Dispatcher {
     }
 }
 
-async fn post(
-    board: &Board,
-    device: &str,
-    command: &Command,
-    within: Duration,
-) -> Result<CommandResult, Error> {
+async fn post(board: &Board, device: &str, command: &Command) -> Outcome<CommandResult> {
     let item = json!({"device": device, "command": command});
     let append = json!({"append": "requests", "item": item, "attempts": command.attempts()});
     let path = format!("requests/{}", board.append_once(&command.call_id, append).await?);
-    let ended = board.until(&path, within, |answer| command.result_in(&answer.body)).await?;
+    let ended =
+        board.until(&path, command.within(), |answer| command.result_in(&answer.body)).await?;
     if let Some(result) = ended {
         return Ok(result);
     }
     // A device that comes back must not act on what was given up.
     board.write(Method::DELETE, &path, &Value::Null).await?;
-    let error = format!("device '{device}' did not finish within {} ms", within.as_millis());
+    let error = format!("device '{device}' did not finish within {:?}", command.within());
     Ok(command.ended(ResultStatus::Failure, error))
 }

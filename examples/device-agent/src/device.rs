@@ -2,22 +2,16 @@
 //!
 //! A device trusts no agent: what its allow-list does not name, or what does not fit the tool's schema, is not run.
 
-use std::collections::BTreeSet;
-use std::pin::pin;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::board::{Board, Error};
+use crate::board::{Board, Outcome};
 use crate::command::{Command, CommandResult, ResultStatus};
 use crate::mcp::ToolServer;
 
-/// The longest that a tool may take.
-const TOOL: Duration = Duration::from_secs(60);
-
 /// A tool server with the tools of it that may be used.
-#[derive(Debug)]
 pub struct Device {
     pub tools: ToolServer,
     pub allowed: BTreeSet<String>,
@@ -25,7 +19,7 @@ pub struct Device {
 
 impl Device {
     /// Runs a command if it is allowed and fits. A tool's failure is a result.
-    pub async fn run(&self, command: &Command, within: Duration) -> CommandResult {
+    pub async fn run(&self, command: &Command) -> CommandResult {
         let tool = command.tool_name.as_str();
         let Some(schema) = self.tools.schemas.get(tool).filter(|_| self.allowed.contains(tool))
         else {
@@ -36,7 +30,7 @@ impl Device {
         if let Some(misfit) = misfit(schema, &arguments) {
             return command.ended(ResultStatus::Skipped, format!("tool '{tool}': {misfit}"));
         }
-        let mut result = match self.tools.call(tool, &arguments, within).await {
+        let mut result = match self.tools.call(tool, &arguments, command.within()).await {
             Ok(answer) => read(&answer, command),
             Err(error) => command.ended(ResultStatus::Failure, error.to_string()),
         };
@@ -44,42 +38,25 @@ impl Device {
         result
     }
 
-    /// Works on the commands that are addressed to the board's agent, until `stop`.
-    pub async fn serve(
-        &self,
-        board: &Board,
-        ttl: Duration,
-        stop: impl Future<Output = ()>,
-    ) -> Result<(), Error> {
-        let mut stop = pin!(stop);
-        let profile = json!({"type": "DeviceClient", "tools": self.allowed});
-        board.write(Method::PUT, &format!("agents/{}", board.agent), &profile).await?;
-        let addressed = json!({"device": board.agent});
-        loop {
-            let entry = tokio::select! {
-                biased;
-                () = &mut stop => return Ok(()),
-                entry = board.claim_next(&addressed, ttl) => entry?,
-            };
-            if !entry.is_null() {
-                self.finish(board, &entry, ttl).await?;
-            }
-        }
+    /// Returns the schemas of the tools that it may use.
+    pub fn schemas(&self) -> Value {
+        let known = self.tools.schemas.iter().filter(|(name, _)| self.allowed.contains(*name));
+        json!(known.collect::<BTreeMap<_, _>>())
     }
 
-    async fn finish(&self, board: &Board, entry: &Value, ttl: Duration) -> Result<(), Error> {
-        let seq = entry["seq"].as_u64().unwrap_or_default();
-        let _renewal = board.renewal(seq, ttl);
-        let result = match serde_json::from_value::<Command>(entry["item"]["command"].clone()) {
-            Ok(command) => self.run(&command, TOOL).await,
-            Err(error) => Command::default().ended(ResultStatus::Skipped, error.to_string()),
+    /// Works on the commands that are addressed to the board's agent, until `stop`.
+    pub async fn serve(&self, board: &Board, stop: impl Future<Output = ()>) -> Outcome<()> {
+        let profile = json!({"type": "DeviceClient", "tools": self.schemas()});
+        board.write(Method::PUT, &format!("agents/{}", board.agent), &profile).await?;
+        let finish = async |seq: u64, fence: u64, item: &Value| {
+            let result = match serde_json::from_value::<Command>(item["command"].clone()) {
+                Ok(command) => self.run(&command).await,
+                Err(error) => Command::default().ended(ResultStatus::Skipped, error.to_string()),
+            };
+            let body = json!({"fence": fence, "result": result});
+            board.write(Method::PUT, &format!("requests/{seq}/done"), &body).await.map(drop)
         };
-        let body = json!({"fence": entry["claim"]["fence"], "result": result});
-        match board.write(Method::PUT, &format!("requests/{seq}/done"), &body).await {
-            // The agent gave the command up meanwhile, or another client of this device has it.
-            Err(error) if error.is_lost_claim() => Ok(()),
-            written => written.map(drop),
-        }
+        board.serve(&json!({"device": board.agent}), stop, finish).await
     }
 }
 
@@ -98,10 +75,9 @@ fn read(answer: &Value, command: &Command) -> CommandResult {
 
 /// What is wrong with a tool's arguments: a member that is missing, unknown or of another type.
 pub fn misfit(schema: &Value, arguments: &Value) -> Option<String> {
-    let mut required =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    if let Some(name) = required.find(|name| arguments.get(name).is_none()) {
-        return Some(format!("parameter '{name}' is missing"));
+    let mut required = schema["required"].as_array().into_iter().flatten();
+    if let Some(name) = required.find(|name| arguments[name.as_str().unwrap_or("")].is_null()) {
+        return Some(format!("parameter {name} is missing"));
     }
     arguments.as_object()?.iter().find_map(|(name, value)| {
         let Some(expected) = schema["properties"].get(name) else {

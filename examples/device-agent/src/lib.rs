@@ -1,7 +1,7 @@
 //! Agents of three layers on one blackboard; this file is the map.
 //!
 //! From the top down: [`registry`] and [`agents`] say which agents there are; [`state`] decides when something is done,
-//! [`strategy`] what, [`command`] how; [`device`] does it with tools that speak [`mcp`], such as [`tools`]. [`model`] is
+//! [`strategy`] what, [`command`] how; [`device`] does it with tools that speak [`mcp`]. [`model`] is
 //! the mind, [`board`] what all of them share. What fails is a [`board::Error`]; a tool's failure is a result.
 #![expect(missing_docs, reason = "a field's name says what it is; comments are for rules")]
 #![expect(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
@@ -15,4 +15,3 @@ pub mod model;
 pub mod registry;
 pub mod state;
 pub mod strategy;
-pub mod tools;

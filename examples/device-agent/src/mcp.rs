@@ -1,7 +1,6 @@
 //! MCP: a client of one tool server over its standard streams.
 //!
-//! JSON-RPC, a message per line. It is written out because a client's features of `rmcp`, unified over the workspace,
-//! would be compiled into the server that the tests run.
+//! JSON-RPC, a message per line; `rmcp`'s client would be unified into the server that the workspace's tests run.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -12,17 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The revision of the protocol that is asked for.
-const PROTOCOL: &str = "2025-06-18";
-
-/// Messages that a server may send before anybody reads them.
-const QUEUE_MAX: usize = 64;
-
 /// How long a server may take to start and to list its tools.
 const START: Duration = Duration::from_secs(10);
 
 /// A tool server: a child process that is asked one thing at a time and ends with this value.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ToolServer {
     pub name: String,
     /// The schema of each tool's parameters, by name.
@@ -30,7 +23,6 @@ pub struct ToolServer {
     streams: Arc<Mutex<Streams>>,
 }
 
-#[derive(Debug)]
 struct Streams {
     child: Child,
     input: ChildStdin,
@@ -39,30 +31,25 @@ struct Streams {
 }
 
 impl ToolServer {
-    /// Starts a tool server and reads which tools it has.
-    pub fn start(program: &str, arguments: &[String]) -> io::Result<Self> {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+    /// Starts a tool server from its command line, and reads which tools it has.
+    pub fn start(command: &str) -> io::Result<Self> {
+        let mut words = command.split_whitespace();
+        let mut process = Command::new(words.next().unwrap_or_default());
+        let mut child = process.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let (sender, receiver) = sync_channel(QUEUE_MAX);
-        // Ends with the child's output.
+        let (sender, receiver) = sync_channel(64);
+        // Ends with the child's output, or with who reads it.
         std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if serde_json::from_str(&line)
-                    .is_ok_and(|message: Value| sender.send(message).is_err())
-                {
-                    return;
-                }
-            }
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            let mut messages = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            messages.all(|message| sender.send(message).is_ok());
         });
         let mut streams = Streams { child, input, output: receiver, last_id: 0 };
         let info = json!({"name": "device-agent", "version": env!("CARGO_PKG_VERSION")});
-        let hello = json!({"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info});
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
         let welcome = streams.ask("initialize", &hello, START)?;
         streams.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         let listed = streams.ask("tools/list", &json!({}), START)?;
@@ -76,8 +63,8 @@ impl ToolServer {
 
     /// Calls a tool; a tool's own failure is a result with `isError`.
     pub async fn call(&self, tool: &str, arguments: &Value, within: Duration) -> io::Result<Value> {
-        let (streams, call) =
-            (Arc::clone(&self.streams), json!({"name": tool, "arguments": arguments}));
+        let call = json!({"name": tool, "arguments": arguments});
+        let streams = Arc::clone(&self.streams);
         let asked = tokio::task::spawn_blocking(move || {
             streams.lock().unwrap_or_else(PoisonError::into_inner).ask("tools/call", &call, within)
         });
@@ -98,17 +85,12 @@ impl Streams {
         let deadline = Instant::now() + within;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let message = self
-                .output
-                .recv_timeout(left)
-                .map_err(|error| io::Error::new(io::ErrorKind::TimedOut, error))?;
+            let message: Value = self.output.recv_timeout(left).map_err(io::Error::other)?;
             if message["id"] != json!(id) {
                 continue; // A notification, or the answer to a call that was given up.
             }
-            if let Some(refused) = message.get("error") {
-                return Err(io::Error::other(
-                    refused["message"].as_str().unwrap_or("refused").to_owned(),
-                ));
+            if let Some(refused) = message["error"]["message"].as_str() {
+                return Err(io::Error::other(refused.to_owned()));
             }
             return Ok(message["result"].clone());
         }
@@ -117,7 +99,6 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.child.kill().and_then(|()| self.child.wait()).ok();
     }
 }

@@ -33,75 +33,53 @@ pub struct Decision {
 }
 
 /// What a model is shown.
-#[derive(Debug)]
 pub struct Turn<'a> {
     pub request: &'a str,
     pub step: usize,
-    /// What the agent is, and how it answers.
     pub instructions: &'a str,
-    /// The board, as content parts.
     pub board: &'a Value,
     /// What was observed, and what came of the last step.
     pub seen: Value,
 }
 
 pub trait Model: Send + Sync {
-    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Result<Decision, Error>>;
+    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Decision>;
 }
 
 /// Decisions by request and step: the same at every run.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub struct Scripted(BTreeMap<String, Vec<Decision>>);
 
 impl Model for Scripted {
-    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Result<Decision, Error>> {
+    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Decision> {
         let decided = self.0.get(turn.request).and_then(|steps| steps.get(turn.step)).cloned();
         let reason = || format!("the script has no step {} for '{}'", turn.step, turn.request);
         Box::pin(async move { decided.ok_or_else(|| Error::NoDecision { reason: reason() }) })
     }
 }
 
-/// An endpoint of chat completions, with its key in `OPENAI_API_KEY`.
-#[derive(Debug)]
+/// The address of an endpoint of chat completions.
 pub struct Endpoint {
-    http: Client,
-    url: Url,
-    model: String,
-    key: Option<String>,
-}
-
-impl Endpoint {
-    /// Creates a model from the address of its `…/chat/completions`; nothing is sent yet.
-    pub fn new(url: Url, model: &str, key: Option<String>) -> Self {
-        Self { http: Client::new(), url, model: model.to_owned(), key }
-    }
-
-    async fn ask(&self, turn: &Turn<'_>) -> Result<Decision, Error> {
-        let mut content = turn.board.as_array().cloned().unwrap_or_default();
-        let text =
-            json!({"request": turn.request, "step": turn.step, "seen": turn.seen}).to_string();
-        content.push(json!({"type": "text", "text": text}));
-        let body = json!({
-            "model": self.model,
-            "response_format": {"type": "json_object"},
-            "messages": [
-                {"role": "system", "content": turn.instructions},
-                {"role": "user", "content": content},
-            ],
-        });
-        let request = self.http.post(self.url.clone()).json(&body);
-        let request = self.key.iter().fold(request, reqwest::RequestBuilder::bearer_auth);
-        let answer: Value = request.send().await?.error_for_status()?.json().await?;
-        let text = answer
-            .pointer("/choices/0/message/content")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        serde_json::from_str(text).map_err(|error| Error::NoDecision { reason: error.to_string() })
-    }
+    pub url: Url,
+    pub model: String,
+    pub key: Option<String>,
 }
 
 impl Model for Endpoint {
-    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Result<Decision, Error>> {
-        Box::pin(self.ask(turn))
+    fn decide<'a>(&'a self, turn: &'a Turn<'a>) -> Later<'a, Decision> {
+        Box::pin(async {
+            let mut content = turn.board.as_array().cloned().unwrap_or_default();
+            let text = json!({"request": turn.request, "step": turn.step, "seen": turn.seen});
+            content.push(json!({"type": "text", "text": text.to_string()}));
+            let system = json!({"role": "system", "content": turn.instructions});
+            let body = json!({"model": self.model, "response_format": {"type": "json_object"},
+            "messages": [system, {"role": "user", "content": content}]});
+            let request = Client::new().post(self.url.clone()).json(&body);
+            let request = self.key.iter().fold(request, reqwest::RequestBuilder::bearer_auth);
+            let answer: Value = request.send().await?.error_for_status()?.json().await?;
+            let text = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
+            let failed = |error: serde_json::Error| Error::NoDecision { reason: error.to_string() };
+            serde_json::from_str(text).map_err(failed)
+        })
     }
 }

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::board::{Answer, Board, Error, Later};
+use crate::board::{Answer, Board, Later, Outcome};
 use crate::command::CommandResult;
 use crate::model::Decision;
 use crate::registry::Agent;
@@ -32,29 +32,26 @@ pub enum AgentStatus {
 
 use AgentStatus::{Confirm, Continue, Fail, Finish, Pending, Screenshot};
 
+/// The statuses with their names, and those that may follow each within a round.
+const STATUSES: [(AgentStatus, &str, &[AgentStatus]); 7] = [
+    (AgentStatus::Error, "ERROR", &[]),
+    (Finish, "FINISH", &[]),
+    (Continue, "CONTINUE", &AgentStatus::ALL),
+    (Fail, "FAIL", &[]),
+    (Pending, "PENDING", &[Continue, Fail]),
+    (Confirm, "CONFIRM", &[Continue, Fail]),
+    (Screenshot, "SCREENSHOT", &[Continue]),
+];
+
 impl AgentStatus {
     pub const ALL: [Self; 7] = [Self::Error, Finish, Continue, Fail, Pending, Confirm, Screenshot];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "ERROR",
-            Finish => "FINISH",
-            Continue => "CONTINUE",
-            Fail => "FAIL",
-            Pending => "PENDING",
-            Confirm => "CONFIRM",
-            Screenshot => "SCREENSHOT",
-        }
+        STATUSES[self as usize].1
     }
 
-    /// Returns the statuses that may follow within a round.
     pub fn next(self) -> &'static [Self] {
-        match self {
-            Continue => &Self::ALL,
-            Pending | Confirm => &[Continue, Fail],
-            Screenshot => &[Continue],
-            Self::Error | Finish | Fail => &[],
-        }
+        STATUSES[self as usize].2
     }
 
     fn named(name: &str) -> Option<Self> {
@@ -75,10 +72,11 @@ pub struct Round {
     pub observations: usize,
     /// How often the request failed before.
     pub attempt: u32,
-    /// The steps that are done.
     pub step: usize,
     pub status: String,
     pub decision: Decision,
+    /// The step of the decision.
+    pub decided: Option<usize>,
     pub results: Vec<CommandResult>,
     /// What persons and other agents answered, the latest last.
     pub answers: Vec<Value>,
@@ -92,17 +90,13 @@ impl Round {
         format!("r{}-a{}-s{}-{what}", self.request, self.attempt, self.step)
     }
 
-    pub fn text(&self) -> &str {
-        self.item["request"].as_str().unwrap_or_default()
-    }
-
     pub fn go(&mut self, status: AgentStatus) {
         status.name().clone_into(&mut self.status);
     }
 }
 
 /// Does what a state is for, and leaves the next status in the round.
-pub type Handle = for<'a> fn(&'a Agent, &'a mut Round) -> Later<'a, Result<(), Error>>;
+pub type Handle = for<'a> fn(&'a Agent, &'a mut Round) -> Later<'a, ()>;
 
 /// A state of an agent; one without a handle ends the round.
 #[derive(Clone, Copy, Debug)]
@@ -116,17 +110,17 @@ pub type States = BTreeMap<&'static str, State>;
 
 /// Returns the states that every agent has.
 pub fn common() -> States {
-    let handle = |status| -> Option<Handle> {
-        match status {
-            Continue => Some(|agent, round| Box::pin(work(agent, round))),
-            Screenshot => Some(|agent, round| Box::pin(look(agent, round))),
-            Pending => Some(|agent, round| Box::pin(wait(agent, round))),
-            Confirm => Some(|agent, round| Box::pin(confirm(agent, round))),
-            Finish | Fail | AgentStatus::Error => None,
-        }
-    };
-    let state = |status: AgentStatus| State { name: status.name(), handle: handle(status) };
-    AgentStatus::ALL.into_iter().map(|status| (status.name(), state(status))).collect()
+    let handles: [(AgentStatus, Option<Handle>); 7] = [
+        (Continue, Some(|agent, round| Box::pin(work(agent, round)))),
+        (Screenshot, Some(|agent, round| Box::pin(look(agent, round)))),
+        (Pending, Some(|agent, round| Box::pin(wait(agent, round)))),
+        (Confirm, Some(|agent, round| Box::pin(confirm(agent, round)))),
+        (Finish, None),
+        (Fail, None),
+        (AgentStatus::Error, None),
+    ];
+    let state = |(status, handle): (AgentStatus, _)| State { name: status.name(), handle };
+    handles.into_iter().map(state).map(|state| (state.name, state)).collect()
 }
 
 impl State {
@@ -134,7 +128,7 @@ impl State {
     pub fn next_state(&self, agent: &Agent, round: &Round) -> Self {
         let (own, next) = (AgentStatus::named(self.name), AgentStatus::named(&round.status));
         let is_legal = own.zip(next).is_none_or(|(own, next)| own.next().contains(&next));
-        let next = agent.states.get(round.status.as_str()).filter(|_| is_legal);
+        let next = agent.kind.states.get(round.status.as_str()).filter(|_| is_legal);
         next.copied().unwrap_or(State { name: AgentStatus::Error.name(), handle: None })
     }
 
@@ -156,19 +150,19 @@ impl State {
 }
 
 /// CONTINUE: all phases.
-async fn work(agent: &Agent, round: &mut Round) -> Result<(), Error> {
-    agent.processor.process(agent, round, &Phase::ALL).await
+async fn work(agent: &Agent, round: &mut Round) -> Outcome<()> {
+    agent.kind.processor.process(agent, round, Phase::MemoryUpdate).await
 }
 
 /// SCREENSHOT: observation without an action.
-async fn look(agent: &Agent, round: &mut Round) -> Result<(), Error> {
-    agent.processor.process(agent, round, &[Phase::DataCollection]).await?;
+async fn look(agent: &Agent, round: &mut Round) -> Outcome<()> {
+    agent.kind.processor.process(agent, round, Phase::DataCollection).await?;
     round.go(Continue);
     Ok(())
 }
 
 /// PENDING: a person's answer, or a path of the state.
-async fn wait(agent: &Agent, round: &mut Round) -> Result<(), Error> {
+async fn wait(agent: &Agent, round: &mut Round) -> Outcome<()> {
     let came = if let Some(path) = &round.decision.wait_for {
         let is_there = |answer: &Answer| answer.status.is_success().then(|| answer.body.clone());
         agent.board.until(&format!("state/{path}"), EVENT, is_there).await?
@@ -181,7 +175,7 @@ async fn wait(agent: &Agent, round: &mut Round) -> Result<(), Error> {
 }
 
 /// CONFIRM: a person's consent; anything but yes is a refusal.
-async fn confirm(agent: &Agent, round: &mut Round) -> Result<(), Error> {
+async fn confirm(agent: &Agent, round: &mut Round) -> Outcome<()> {
     let answer = ask(&agent.board, round).await?;
     round.go(if answer == Some(json!("yes")) { Continue } else { Fail });
     round.answers.extend(answer);
@@ -189,7 +183,7 @@ async fn confirm(agent: &Agent, round: &mut Round) -> Result<(), Error> {
 }
 
 /// Asks a person once, and waits for the answer.
-async fn ask(board: &Board, round: &Round) -> Result<Option<Value>, Error> {
+async fn ask(board: &Board, round: &Round) -> Outcome<Option<Value>> {
     let question = round.decision.question.as_deref().unwrap_or("Go on?");
     let append = json!({"append": "questions", "item": {"question": question}});
     let seq = board.append_once(&round.key("question"), append).await?;
@@ -198,7 +192,7 @@ async fn ask(board: &Board, round: &Round) -> Result<Option<Value>, Error> {
 }
 
 /// Drives a round from the state where its last agent left it to its end.
-pub async fn drive(agent: &Agent, round: &mut Round) -> Result<(), Error> {
+pub async fn drive(agent: &Agent, round: &mut Round) -> Outcome<()> {
     let mut state = State { name: "", handle: None }.next_state(agent, round);
     loop {
         if state.name == Continue.name() {
@@ -212,20 +206,18 @@ pub async fn drive(agent: &Agent, round: &mut Round) -> Result<(), Error> {
             }
             round.errors.push(error.to_string());
             round.go(AgentStatus::Error);
-            state = State { handle: None, name: AgentStatus::Error.name() };
-        } else {
-            state = state.next_state(agent, round);
         }
+        state = state.next_state(agent, round);
         state.name.clone_into(&mut round.status);
     }
 }
 
 /// Reports the status, with other members of the profile.
-async fn report(agent: &Agent, status: &str, mut profile: Value) -> Result<(), Error> {
+async fn report(agent: &Agent, status: &str, mut profile: Value) -> Outcome<()> {
     let path = format!("agents/{}", agent.name);
     profile["status"] = json!(status);
     let written = agent.board.write(Method::PATCH, &path, &profile).await;
-    if !written.as_ref().is_err_and(Error::is_illegal_transition) {
+    if !written.as_ref().is_err_and(|error| error.code() == "illegal-transition") {
         return written.map(drop);
     }
     // The server lets a waiting agent only go on: that it fails, or is broken off, follows CONTINUE.
@@ -236,7 +228,7 @@ async fn report(agent: &Agent, status: &str, mut profile: Value) -> Result<(), E
 /// Waits while `agents/{name}/paused` is in the state.
 ///
 /// The directive is what the state says now, never an event of the past, and one that names another request is stale.
-async fn pause(agent: &Agent, round: &Round) -> Result<(), Error> {
+async fn pause(agent: &Agent, round: &Round) -> Outcome<()> {
     let path = format!("state/agents/{}/paused", agent.name);
     let is_free = |answer: &Answer| {
         let named = answer.body.get("request");

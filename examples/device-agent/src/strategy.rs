@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::board::{Error, Later};
+use crate::board::{Error, Later, Outcome};
 use crate::command::{Command, ResultStatus, ToolType};
 use crate::model::Turn;
 use crate::registry::Agent;
 use crate::state::{AgentStatus, Round};
-
-/// How long a device may take for a command, away or not.
-pub const COMMAND: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -25,17 +22,10 @@ pub enum Phase {
     MemoryUpdate,
 }
 
-impl Phase {
-    pub const ALL: [Self; 4] =
-        [Self::DataCollection, Self::LlmInteraction, Self::ActionExecution, Self::MemoryUpdate];
-}
-
 /// The fields of a step, which end with it; what outlives it is in the [`Round`].
 pub type Context = BTreeMap<&'static str, Value>;
 
-/// What a strategy does.
-pub type Execute =
-    for<'a> fn(&'a Agent, &'a mut Round, &'a mut Context) -> Later<'a, Result<(), Error>>;
+pub type Execute = for<'a> fn(&'a Agent, &'a mut Round, &'a mut Context) -> Later<'a, ()>;
 
 /// A part of a step. A failure ends the round with ERROR if it is `fail_fast`, else the step goes on.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +38,10 @@ pub struct Strategy {
     pub execute: Execute,
 }
 
-/// Is called after each strategy, with the time that it took and its failure.
-pub type Middleware = fn(&Agent, &Strategy, Duration, Option<&Error>, &mut Round);
+/// Is called after each strategy, with the time that it took.
+pub type Middleware = fn(&Agent, &Strategy, Duration, &Outcome<()>, &mut Round);
+
+pub type Registered<T> = Result<T, MissingDependency>;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("strategy '{strategy}' needs '{field}', which no strategy before it provides")]
@@ -67,10 +59,7 @@ pub struct Processor {
 
 impl Processor {
     /// Registers strategies; those of one phase are composed in the order given.
-    pub fn new(
-        strategies: &[Strategy],
-        middleware: &[Middleware],
-    ) -> Result<Self, MissingDependency> {
+    pub fn new(strategies: &[Strategy], middleware: &[Middleware]) -> Registered<Self> {
         let mut strategies = strategies.to_vec();
         strategies.sort_by_key(|strategy| strategy.phase);
         let mut provided = Vec::new();
@@ -83,22 +72,17 @@ impl Processor {
         Ok(Self { strategies, middleware: middleware.to_vec() })
     }
 
-    /// Does the strategies of these phases.
-    pub async fn process(
-        &self,
-        agent: &Agent,
-        round: &mut Round,
-        phases: &[Phase],
-    ) -> Result<(), Error> {
+    /// Does the strategies of all phases to the last one given.
+    pub async fn process(&self, agent: &Agent, round: &mut Round, last: Phase) -> Outcome<()> {
         let mut context = Context::new();
-        for strategy in self.strategies.iter().filter(|one| phases.contains(&one.phase)) {
+        for strategy in self.strategies.iter().filter(|one| one.phase <= last) {
             let began = Instant::now();
             let mut ended = (strategy.execute)(agent, round, &mut context).await;
             for &field in strategy.provides.iter().filter(|field| !context.contains_key(*field)) {
                 ended = ended.and(Err(Error::NotProvided { strategy: strategy.name, field }));
             }
             for after in &self.middleware {
-                after(agent, strategy, began.elapsed(), ended.as_ref().err(), round);
+                after(agent, strategy, began.elapsed(), &ended, round);
             }
             if ended.as_ref().is_err_and(|error| strategy.fail_fast || error.is_lost_claim()) {
                 return ended;
@@ -108,38 +92,24 @@ impl Processor {
     }
 }
 
-/// A line on standard error for each strategy, with its time.
-pub fn log(
-    agent: &Agent,
-    strategy: &Strategy,
-    took: Duration,
-    error: Option<&Error>,
-    round: &mut Round,
-) {
-    let ended = error.map_or_else(|| "done".to_owned(), ToString::to_string);
-    let (name, request, step) = (&agent.name, round.request, round.step);
-    eprintln!("{name} {request}/{step} {}: {ended}, {} ms", strategy.name, took.as_millis());
+/// A line on standard error for each strategy.
+pub fn log(of: &Agent, one: &Strategy, took: Duration, ended: &Outcome<()>, round: &mut Round) {
+    let ended = ended.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+    let (name, request, step) = (&of.name, round.request, round.step);
+    eprintln!("{name} {request}/{step} {}: {ended}, {} ms", one.name, took.as_millis());
 }
 
 /// What the round costs, as its model says.
-pub fn cost(_: &Agent, strategy: &Strategy, _: Duration, error: Option<&Error>, round: &mut Round) {
-    if strategy.phase == Phase::LlmInteraction
-        && strategy.provides == ["decision"]
-        && error.is_none()
-    {
+pub fn cost(_: &Agent, one: &Strategy, _: Duration, ended: &Outcome<()>, round: &mut Round) {
+    if one.name == DECIDE.name && ended.is_ok() {
         round.cost += round.decision.cost;
     }
 }
 
 /// The failures that do not stop the round.
-pub fn errors(
-    _: &Agent,
-    strategy: &Strategy,
-    _: Duration,
-    error: Option<&Error>,
-    round: &mut Round,
-) {
-    round.errors.extend(error.filter(|_| !strategy.fail_fast).map(ToString::to_string));
+pub fn errors(_: &Agent, one: &Strategy, _: Duration, ended: &Outcome<()>, round: &mut Round) {
+    let passed = ended.as_ref().err().filter(|_| !one.fail_fast);
+    round.errors.extend(passed.map(ToString::to_string));
 }
 
 /// Reads the board as a model reads it.
@@ -170,12 +140,12 @@ pub const OBSERVE: Strategy = Strategy {
             round.observations += 1;
             let fence = agent.board.claim.map_or(0, |(_, fence)| fence);
             let command = Command {
-                tool_name: agent.observes.to_owned(),
+                tool_name: agent.kind.observes.to_owned(),
                 tool_type: ToolType::DataCollection,
                 call_id: round.key(&format!("f{fence}-o{}", round.observations)),
                 ..Command::default()
             };
-            let seen = agent.dispatcher.execute(&agent.board, &[command], COMMAND).await?;
+            let seen = agent.dispatcher.execute(&agent.board, &[command]).await?;
             context.insert("observation", json!(seen));
             Ok(())
         })
@@ -191,21 +161,27 @@ pub const DECIDE: Strategy = Strategy {
     fail_fast: true,
     execute: |agent, round, context| {
         Box::pin(async {
-            let turn = Turn {
-                request: round.text(),
-                step: round.step,
-                instructions: agent.instructions,
-                board: context.get("board").unwrap_or(&Value::Null),
-                seen: json!({"observation": context.get("observation"), "results": round.results,
-                    "answers": round.answers}),
-            };
-            let mut decision = agent.model.decide(&turn).await?;
-            for (number, command) in decision.commands.iter_mut().enumerate() {
-                command.call_id = round.key(&format!("c{number}"));
+            if round.decided != Some(round.step) {
+                let tools = agent.dispatcher.tools(&agent.board).await?;
+                let turn = Turn {
+                    request: round.item["request"].as_str().unwrap_or_default(),
+                    step: round.step,
+                    instructions: agent.kind.instructions,
+                    board: context.get("board").unwrap_or(&Value::Null),
+                    seen: json!({"observation": context.get("observation"),
+                        "results": round.results, "answers": round.answers, "tools": tools}),
+                };
+                let mut decision = agent.model.decide(&turn).await?;
+                for (number, command) in decision.commands.iter_mut().enumerate() {
+                    command.call_id = round.key(&format!("c{number}"));
+                }
+                (round.decision, round.decided) = (decision, Some(round.step));
+                // A successor acts on this decision, which may be under way, and does not ask again.
+                let put = json!([{"put": format!("rounds/{}", round.request), "value": &*round}]);
+                agent.board.commit(json!([]), put).await?;
             }
-            round.status.clone_from(&decision.status);
-            context.insert("decision", json!(decision));
-            round.decision = decision;
+            round.status.clone_from(&round.decision.status);
+            context.insert("decision", json!(round.decision));
             Ok(())
         })
     },
@@ -221,7 +197,7 @@ pub const ACT: Strategy = Strategy {
     execute: |agent, round, context| {
         Box::pin(async {
             let commands = &round.decision.commands;
-            round.results = agent.dispatcher.execute(&agent.board, commands, COMMAND).await?;
+            round.results = agent.dispatcher.execute(&agent.board, commands).await?;
             let failed = round.results.iter().find(|one| one.status != ResultStatus::Success);
             if let Some(failed) = failed.filter(|_| round.status == "FINISH") {
                 round.errors.extend(failed.error.clone());
@@ -245,7 +221,7 @@ pub const REMEMBER: Strategy = Strategy {
             round.step += 1;
             let (decision, results, tools) =
                 (&round.decision, &round.results, &round.decision.commands);
-            let step = json!({"step": round.step, "agent": agent.name, "request": round.text(),
+            let step = json!({"step": round.step, "agent": agent.name, "request": round.item["request"],
                 "thought": decision.thought, "status": round.status,
                 "actions": tools.iter().map(|command| &command.tool_name).collect::<Vec<_>>(),
                 "results": results.iter().map(|result| &result.result).collect::<Vec<_>>()});

@@ -3,18 +3,16 @@
 use serde_json::{Value, json};
 
 use crate::agents::plain;
-use crate::board::Error;
+use crate::board::Outcome;
 use crate::registry::{Agent, Kind};
 use crate::state::Round;
-use crate::strategy::{
-    ACT, Context, DECIDE, MissingDependency, OBSERVE, READ_BOARD, REMEMBER, Strategy,
-};
+use crate::strategy::{ACT, Context, DECIDE, OBSERVE, READ_BOARD, REMEMBER, Registered, Strategy};
 
 const INSTRUCTIONS: &str = "You judge drafts; the observation is what each agent wrote in private. \
     Answer with one JSON object: thought, status (FINISH or FAIL), accept (agents), result.";
 
 /// Makes the kind, with two strategies of its own.
-pub fn kind() -> Result<Kind, MissingDependency> {
+pub fn kind() -> Registered<Kind> {
     let read = Strategy {
         name: "ReadDrafts",
         fail_fast: true,
@@ -31,7 +29,7 @@ pub fn kind() -> Result<Kind, MissingDependency> {
 }
 
 /// Reads what each draft adds to the trajectories.
-async fn read_drafts(agent: &Agent, round: &mut Round, context: &mut Context) -> Result<(), Error> {
+async fn read_drafts(agent: &Agent, round: &mut Round, context: &mut Context) -> Outcome<()> {
     let mut drafts = Vec::new();
     for seq in round.item["drafts"].as_array().into_iter().flatten() {
         let done = agent.board.get(&format!("requests/{seq}"), &[]).await?.body["done"].clone();
@@ -51,7 +49,7 @@ async fn read_drafts(agent: &Agent, round: &mut Round, context: &mut Context) ->
 }
 
 /// Appends the steps of the accepted drafts in one commit, once: also if the last critic died after it.
-async fn merge(agent: &Agent, round: &mut Round, context: &mut Context) -> Result<(), Error> {
+async fn merge(agent: &Agent, round: &mut Round, context: &mut Context) -> Outcome<()> {
     let (accepted, marker) = (&round.decision.accept, format!("merged/{}", round.request));
     let mut operations = vec![json!({"put": marker, "value": accepted})];
     let drafts = context.get("observation").and_then(Value::as_array);

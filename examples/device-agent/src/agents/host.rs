@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use crate::agents::plain;
-use crate::board::Error;
+use crate::board::Outcome;
 use crate::registry::{Agent, Kind};
 use crate::state::{AgentStatus, EVENT, Round, State};
-use crate::strategy::{ACT, DECIDE, MissingDependency, READ_BOARD, REMEMBER};
+use crate::strategy::{ACT, DECIDE, READ_BOARD, REMEMBER, Registered};
 
 const INSTRUCTIONS: &str = "You divide a request among agents. Answer with one JSON object: \
     thought, status (ASSIGN with agent and subtask, CONTINUE, FINISH with result, FAIL, PENDING or \
     CONFIRM with a question).";
 
 /// Makes the kind, with a state of its own.
-pub fn kind() -> Result<Kind, MissingDependency> {
+pub fn kind() -> Registered<Kind> {
     let mut kind = plain(INSTRUCTIONS, &[READ_BOARD, DECIDE, ACT, REMEMBER])?;
     let handle = Some::<crate::state::Handle>(|agent, round| Box::pin(assign(agent, round)));
     kind.states.insert("ASSIGN", State { name: "ASSIGN", handle });
@@ -22,7 +22,7 @@ pub fn kind() -> Result<Kind, MissingDependency> {
 }
 
 /// ASSIGN: the subtask is a request for another agent, whose turn it is until that ends.
-async fn assign(agent: &Agent, round: &mut Round) -> Result<(), Error> {
+async fn assign(agent: &Agent, round: &mut Round) -> Outcome<()> {
     let (to, subtask) = (&round.decision.agent, &round.decision.subtask);
     let item = json!({"agent": to, "request": subtask, "host": agent.name});
     let append = json!({"append": "requests", "item": item, "attempts": 1});

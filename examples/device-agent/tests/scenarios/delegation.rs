@@ -9,7 +9,8 @@ use crate::harness::{World, tool};
 async fn a_host_delegates_a_chart_and_a_report() {
     let world = World::new().await;
     let root = world.root("office");
-    let flags = ["--root", root.to_str().unwrap(), "--tools", "list_files,draw_chart,write_file"];
+    let server = world.sandbox("office", "");
+    let flags = ["--server", server.as_str(), "--tools", "list_files,draw_chart,write_file"];
     let _excel = world.agent("Excel", "AppAgent", &json!({"make a chart": [
         {"thought": "look first", "status": "SCREENSHOT"},
         {"thought": "three bars", "status": "FINISH", "result": "chart.svg",

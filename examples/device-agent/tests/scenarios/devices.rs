@@ -94,8 +94,8 @@ async fn three_devices_hand_over_by_readiness() {
         "commands": [tool("write_file", &json!({"path": "part.txt", "text": name}))]}]})
     };
     let _agents = names.map(|name| {
-        let root = world.root(name);
-        let flags = ["--root", root.to_str().unwrap(), "--tools", "write_file"];
+        let server = world.sandbox(name, "");
+        let flags = ["--server", server.as_str(), "--tools", "write_file"];
         world.agent(name, "LinuxAgent", &script(name), &flags)
     });
     // The last one is asked first, and each waits for the one before it.

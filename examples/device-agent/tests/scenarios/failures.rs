@@ -47,18 +47,8 @@ async fn another_agent_goes_on_where_one_was_killed() {
 async fn a_request_fails_twice_and_is_tried_again() {
     let world = World::new().await;
     let root = world.root("desk");
-    let flags = |skill| {
-        [
-            "--root",
-            root.to_str().unwrap(),
-            "--tools",
-            "execute_command",
-            "--programs",
-            "cat",
-            "--skill",
-            skill,
-        ]
-    };
+    let server = world.sandbox("desk", "cat");
+    let flags = |skill| ["--server", &server, "--tools", "execute_command", "--skill", skill];
     let read = |path: &str| tool("execute_command", &json!({"command": format!("cat {path}")}));
     let _reader = world.agent("Reader", "LinuxAgent", &json!({"read the figures": [
         {"thought": "read", "status": "FINISH", "commands": [read("figures.txt")], "result": "read"},

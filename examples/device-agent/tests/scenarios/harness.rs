@@ -99,22 +99,16 @@ impl World {
         root
     }
 
+    /// The command line of a tool server for a device's directory, with programs for its shell.
+    pub(crate) fn sandbox(&self, device: &str, programs: &str) -> String {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sandbox.py");
+        format!("python3 {script} {} {}", self.root(device).display(), programs.replace(',', " "))
+    }
+
     /// Starts the client of a device with these tools, and programs for its shell.
     pub(crate) fn device(&self, name: &str, tools: &str, programs: &str) -> Process {
-        let root = self.root(name);
-        let root = root.to_str().unwrap();
-        self.start(&[
-            "device",
-            name,
-            "--root",
-            root,
-            "--tools",
-            tools,
-            "--programs",
-            programs,
-            "--ttl",
-            "2",
-        ])
+        let server = self.sandbox(name, programs);
+        self.start(&["device", name, "--server", &server, "--tools", tools, "--ttl", "2"])
     }
 
     /// Starts an agent with a script: for each request its decisions.

@@ -19,7 +19,7 @@ async fn a_person_is_asked_and_answers_by_http() {
         ], "delete everything": [
             {"thought": "consent", "status": "CONFIRM", "question": "Really?"},
         ]}),
-        &["--root", world.root("app").to_str().unwrap(), "--tools", "list_files"],
+        &["--server", &world.sandbox("app", ""), "--tools", "list_files"],
     );
     let seq = world.post(&json!({"agent": "AppAgent", "request": "book a flight"})).await;
     let http = Client::builder().no_proxy().build().unwrap();
