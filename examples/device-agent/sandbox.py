@@ -106,8 +106,12 @@ def answer(method, params):
     return call(params["name"], params["arguments"]) if method == "tools/call" else {}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message:
-        result = answer(message["method"], message.get("params", {}))
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+try:
+    for line in sys.stdin:
+        message = json.loads(line) if line.endswith("\n") else {}
+        if "id" in message:
+            result = answer(message["method"], message.get("params", {}))
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+except BrokenPipeError:
+    # Whoever asked was killed; there is nobody to tell.
+    os._exit(1)

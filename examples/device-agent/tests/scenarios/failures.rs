@@ -42,6 +42,33 @@ async fn another_agent_goes_on_where_one_was_killed() {
     insta::assert_snapshot!("takeover", world.prompt().await);
 }
 
+/// The agent that was only stopped is the stale one: its claim is another's by then.
+#[tokio::test]
+async fn an_agent_that_wakes_up_late_writes_nothing() {
+    let world = World::new().await;
+    let script = json!({"ask": [
+        {"thought": "ask", "status": "PENDING", "question": "Which one?"},
+        {"thought": "done", "status": "FINISH", "result": "done"},
+    ], "again": [{"thought": "next", "status": "FINISH", "result": "next"}]});
+    let first = world.agent("First", "LinuxAgent", &script, &["--skill", "asking"]);
+    let seq = world.post(&json!({"skill": "asking", "request": "ask"})).await;
+    world.when("questions", |page| page["count"] == 1).await;
+    first.signal(Signal::STOP);
+    let second = world.agent("Second", "LinuxAgent", &script, &["--skill", "asking"]);
+    let path = format!("requests/{seq}");
+    world.when(&path, |entry| entry["claim"]["agent"] == "Second").await;
+    world.put("questions/1/answer", &json!({"answer": "this"})).await;
+    assert_eq!(world.done(seq).await["steps"], json!(2));
+    second.stopped();
+    first.signal(Signal::CONT);
+    // It has understood when it takes the next request.
+    let next = world.post(&json!({"skill": "asking", "request": "again"})).await;
+    assert_eq!(world.done(next).await["result"], json!("next"));
+    let steps = world.items("trajectories").await;
+    let by: Vec<_> = steps.iter().map(|step| [&step["agent"], &step["request"]]).collect();
+    assert_eq!(by, [["First", "ask"], ["Second", "ask"], ["First", "again"]]);
+}
+
 /// Volunteers, attempts and dependencies of requests, as a board assigns tasks (`docs/guide/tasks.md`).
 #[tokio::test]
 async fn a_request_fails_twice_and_is_tried_again() {

@@ -45,11 +45,29 @@ impl Drop for Process {
     }
 }
 
+/// The token that writes in the name of one agent only; made when it is first needed.
+fn token(home: &Path, agent: &str, scopes: &str) -> String {
+    let (kept, data) = (home.join(format!("{agent}.token")), home.join("data"));
+    if let Ok(token) = std::fs::read_to_string(&kept) {
+        return token;
+    }
+    let mut command = Command::new(binary());
+    command.args(["token", "create", "--create", "--data"]).arg(&data);
+    let made = command.args(["--name", agent, "--agent", agent, "--scopes", scopes]).output();
+    let made = made.unwrap_or_else(|error| panic!("{}: {error}", binary().display()));
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    std::fs::write(&kept, &token).unwrap();
+    token
+}
+
 /// A server with one session, and a directory for scripts and sandboxes.
 pub(crate) struct World {
     _server: Process,
     pub(crate) url: Url,
     pub(crate) home: TempDir,
+    /// The token of the person, which is in `person.token` too.
+    pub(crate) token: String,
     /// The session, as the person who looks on.
     pub(crate) board: Board,
 }
@@ -58,15 +76,14 @@ impl World {
     pub(crate) async fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join("data");
+        let person = token(home.path(), "person", "admin");
         let mut server = Command::new(binary())
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "info", "--data"])
             .arg(&data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| {
-                panic!("{}: {error}; cargo build makes it", binary().display())
-            });
+            .unwrap();
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map_while(Result::ok);
         let server = Process(server);
         let url = lines.by_ref().find_map(|line| {
@@ -78,18 +95,19 @@ impl World {
         // The server's log is read for as long as it writes one.
         std::thread::spawn(move || lines.for_each(drop));
         let url: Url = url.expect("the server listens");
-        let board = Board::new(url.clone(), None, "demo", "person").unwrap();
+        let board = Board::new(url.clone(), Some(person.clone()), "demo", "person").unwrap();
         board.write(Method::PUT, "", &json!({})).await.unwrap();
-        Self { _server: server, url, home, board }
+        Self { _server: server, url, home, token: person, board }
     }
 
     fn start(&self, arguments: &[&str]) -> Process {
+        let own = token(self.home.path(), arguments[1], "read,write");
         let mut command = Command::new(AGENT);
         command
             .args(arguments)
             .env("BLACKBOARD_URL", self.url.as_str())
             .env("BLACKBOARD_SESSION", "demo");
-        Process(command.env_remove("BLACKBOARD_TOKEN").stdin(Stdio::null()).spawn().unwrap())
+        Process(command.env("BLACKBOARD_TOKEN", own).stdin(Stdio::null()).spawn().unwrap())
     }
 
     /// The directory of a device.
@@ -158,7 +176,8 @@ impl World {
     pub(crate) async fn prompt(&self) -> String {
         let url = self.url.join("v1/sessions/demo/prompt?format=markdown").unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let text = client.get(url).send().await.unwrap().text().await.unwrap();
+        let text =
+            client.get(url).bearer_auth(&self.token).send().await.unwrap().text().await.unwrap();
         let mut parts = text.split("-f");
         let first = parts.next().unwrap().to_owned();
         parts.fold(first, |text, part| {

@@ -149,8 +149,10 @@ async fn an_endpoint_of_chat_completions_decides() {
 #[tokio::test]
 async fn the_board_itself_is_a_tool_server() {
     let world = World::new().await;
-    let (bridge, url) = (binary(), &world.url);
-    let command = format!("{} mcp --url {url} --session demo --agent device", bridge.display());
+    let (bridge, url, file) = (binary(), &world.url, world.home.path().join("person.token"));
+    let file = file.display();
+    let command =
+        format!("{} mcp --url {url} --session demo --token-file {file}", bridge.display());
     let tools = ToolServer::start(&command).unwrap();
     let answer = |arguments: Value| {
         let tools = tools.clone();

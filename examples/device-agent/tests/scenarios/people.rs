@@ -27,7 +27,13 @@ async fn a_person_is_asked_and_answers_by_http() {
         world.when(&format!("questions/{number}"), |entry| entry["item"].is_object()).await;
         world.when("agents/AppAgent", |agent| agent["status"] == status).await;
         let url = world.url.join(&format!("v1/sessions/demo/questions/{number}/answer")).unwrap();
-        let answered = http.put(url).json(&json!({"answer": answer})).send().await.unwrap();
+        let answered = http
+            .put(url)
+            .bearer_auth(&world.token)
+            .json(&json!({"answer": answer}))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answered.status(), 200);
     }
     assert_eq!(world.done(seq).await["result"], json!("booked"));
