@@ -42,6 +42,25 @@ async fn another_agent_goes_on_where_one_was_killed() {
     insta::assert_snapshot!("takeover", world.prompt().await);
 }
 
+/// The successor waits for the command that its predecessor sent.
+#[tokio::test]
+async fn a_command_under_way_is_not_sent_again() {
+    let world = World::new().await;
+    let _client = world.device("linux", "execute_command", "sleep");
+    let script = json!({"wait": [{"thought": "sleep", "status": "FINISH", "result": "slept",
+        "commands": [tool("execute_command", &json!({"command": "sleep 2"}))]}]});
+    let flags = ["--device", "linux", "--skill", "waiting"];
+    let first = world.agent("First", "LinuxAgent", &script, &flags);
+    let seq = world.post(&json!({"skill": "waiting", "request": "wait"})).await;
+    world.when("requests/2", |entry| entry.get("claim").is_some()).await;
+    first.signal(Signal::KILL);
+    // It decides nothing: its own script is empty.
+    let _second = world.agent("Second", "LinuxAgent", &json!({}), &flags);
+    assert_eq!(world.done(seq).await["result"], json!("slept"));
+    assert_eq!(world.items("requests").await.len(), 2);
+    assert_eq!(world.items("agents/Second/memory").await[0]["results"][0]["status"], "success");
+}
+
 /// The agent that was only stopped is the stale one: its claim is another's by then.
 #[tokio::test]
 async fn an_agent_that_wakes_up_late_writes_nothing() {
