@@ -113,5 +113,5 @@ try:
             result = answer(message["method"], message.get("params", {}))
             print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 except BrokenPipeError:
-    # Whoever asked was killed; there is nobody to tell.
+    # The client was killed, so nothing reads the answer.
     os._exit(1)

@@ -4,6 +4,7 @@
 //! each protocol assigns a status.
 
 pub(crate) mod address;
+pub(crate) mod fingerprint;
 pub(crate) mod history;
 pub(crate) mod inbox;
 pub(crate) mod intake;

@@ -21,7 +21,7 @@ pub struct Event {
     pub data: String,
 }
 
-/// What a blank line ends.
+/// A frame, which a blank line ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
     Event(Event),

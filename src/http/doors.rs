@@ -1,25 +1,23 @@
 //! Doors of other protocols on this port, behind the guard and within the bounds of HTTP.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::Extension;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::BoxFuture;
-use http_body::{Frame, SizeHint};
+use http_body::Body as _;
 
 use super::connection::Peer;
-use super::events::sse::{StreamPlace, Streams, X_ACCEL_BUFFERING};
+use super::edge::wrapped;
+use super::events::sse::{Streams, X_ACCEL_BUFFERING};
 use super::request::body::{BodyRoom, DOOR_BODY_BYTES_MAX, read};
 use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::trace_context::Trace;
 use crate::metrics;
-use crate::metrics::Counted;
 
 /// A request to a door. Its extensions have the [`Caller`](crate::auth::Caller), and a
 /// [`CancellationToken`](tokio_util::sync::CancellationToken) that is cancelled when the client departs;
@@ -64,37 +62,16 @@ pub(super) async fn pass(
         headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
         let (parts, body) = response.into_parts();
         let held = (place, metrics::STREAMS.count());
-        response = Response::from_parts(parts, Body::new(Held { body, _held: held }));
+        // The place is kept for as long as the body.
+        let body = wrapped(body, move |body, cx| {
+            let _held = &held;
+            body.poll_frame(cx)
+        });
+        response = Response::from_parts(parts, body);
     }
     Ok(response.into_response())
 }
 
 fn is_event_stream(value: &HeaderValue) -> bool {
     value.as_bytes().starts_with(EVENT_STREAM.as_bytes())
-}
-
-/// A stream's body with its place among the streams.
-struct Held {
-    body: Body,
-    _held: (StreamPlace, Counted),
-}
-
-impl http_body::Body for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

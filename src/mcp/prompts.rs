@@ -25,7 +25,7 @@ struct Definition {
     about: &'static str,
     /// The parts of the board that it shows.
     include: &'static str,
-    /// What the model is to do.
+    /// The task of the model.
     task: &'static str,
     to_agent: bool,
 }

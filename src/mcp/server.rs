@@ -91,7 +91,7 @@ impl Server {
                 if definition.reads() {
                     return Err(ErrorData::invalid_request("the token has expired or was revoked", None));
                 }
-                // What was written is reported.
+                // A write that succeeded is reported.
                 outcome
             }
         };

@@ -30,7 +30,7 @@ else:
     from mcp.shared.exceptions import McpError as LibraryError
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
-# What a host's user says to a question; None declines.
+# The answer of a host's user to a question; None declines.
 Person = Callable[[str], str | None]
 
 

@@ -1,4 +1,4 @@
-"""What every client does with a board: the same cases for each library and generation."""
+"""The same cases for each client library and generation."""
 
 from __future__ import annotations
 

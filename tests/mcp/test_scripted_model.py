@@ -69,7 +69,7 @@ class Model:
         return found[0]
 
     def arguments(self, tool: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-        """What is given, what earlier results told, and of the example only what the schema requires besides."""
+        """The given arguments, those from earlier results, and from the example the other required ones."""
         schema = tool["inputSchema"]
         example = tool["description"].partition("Example: ")[2]
         sample = json.loads(example) if example else {}

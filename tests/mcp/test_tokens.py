@@ -1,4 +1,4 @@
-"""What a token may see and do through the door: the rules of HTTP, and no more."""
+"""The rights of a token through the door: the rules of HTTP, and no more."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ pub(crate) struct Bridge {
 /// How a bridge ended.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// What it wrote that no test had read yet.
+    /// The output that no test has read yet.
     pub(crate) rest: Vec<String>,
     pub(crate) log: String,
 }

@@ -13,7 +13,7 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub type Outcome<T> = Result<T, Error>;
 
-/// What a function returns that is kept in a value and ends later.
+/// The future of a function that is kept as a value.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Outcome<T>> + Send + 'a>>;
 
 /// Why a step cannot go on.
@@ -124,7 +124,7 @@ impl Board {
         Ok(self.write(Method::POST, "transactions", &body).await?.body)
     }
 
-    /// Does an operation `{"append": …}` once, whoever calls how often; returns the entry's place.
+    /// Does an operation `{"append": …}` once, however often it is called; returns the entry's seq.
     ///
     /// An agent that takes a request over finds what the last one asked, instead of asking again.
     pub async fn append_once(&self, key: &str, mut append: Value) -> Outcome<u64> {
@@ -158,7 +158,7 @@ impl Board {
             if value.is_some() || left.is_zero() {
                 return Ok(value);
             }
-            // What is not there yet comes with a change of the session.
+            // A missing value can only come with a change of the session.
             let is_there = answer.status.is_success() && !answer.etag.is_empty();
             let (watched, tag) = if is_there { (path, answer.etag) } else { ("", session.etag) };
             let wait = format!("{}ms", left.min(WAIT_MAX).as_millis());

@@ -73,7 +73,7 @@ fn read(answer: &Value, command: &Command) -> CommandResult {
     CommandResult { status, result, call_id, undo, ..CommandResult::default() }
 }
 
-/// What is wrong with a tool's arguments: a member that is missing, unknown or of another type.
+/// Returns the fault in a tool's arguments: a member that is missing, unknown or of another type.
 pub fn misfit(schema: &Value, arguments: &Value) -> Option<String> {
     let mut required = schema["required"].as_array().into_iter().flatten();
     if let Some(name) = required.find(|name| arguments[name.as_str().unwrap_or("")].is_null()) {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::board::{Error, Later};
 use crate::command::Command;
 
-/// What an agent's model decided in a step.
+/// The decision of an agent's model in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decision {
@@ -32,13 +32,13 @@ pub struct Decision {
     pub cost: f64,
 }
 
-/// What a model is shown.
+/// The input of a model's turn.
 pub struct Turn<'a> {
     pub request: &'a str,
     pub step: usize,
     pub instructions: &'a str,
     pub board: &'a Value,
-    /// What was observed, and what came of the last step.
+    /// The observation, and the outcome of the last step.
     pub seen: Value,
 }
 

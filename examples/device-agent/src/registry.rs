@@ -23,7 +23,7 @@ pub fn kind(name: &str) -> Option<Registered<Kind>> {
     }
 }
 
-/// What agents of a kind have in common.
+/// The parts that agents of a kind share.
 pub struct Kind {
     pub processor: Processor,
     pub states: States,

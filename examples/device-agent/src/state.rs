@@ -78,14 +78,14 @@ pub struct Round {
     /// The step of the decision.
     pub decided: Option<usize>,
     pub results: Vec<CommandResult>,
-    /// What persons and other agents answered, the latest last.
+    /// The answers of persons and other agents, the latest last.
     pub answers: Vec<Value>,
     pub cost: f64,
     pub errors: Vec<String>,
 }
 
 impl Round {
-    /// Names something that is done once in this step, whoever does it.
+    /// Names something that is done once in this step, by any process.
     pub fn key(&self, what: &str) -> String {
         format!("r{}-a{}-s{}-{what}", self.request, self.attempt, self.step)
     }

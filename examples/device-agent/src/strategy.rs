@@ -99,7 +99,7 @@ pub fn log(of: &Agent, one: &Strategy, took: Duration, ended: &Outcome<()>, roun
     eprintln!("{name} {request}/{step} {}: {ended}, {} ms", one.name, took.as_millis());
 }
 
-/// What the round costs, as its model says.
+/// Adds the cost of the round, as its model reports it.
 pub fn cost(_: &Agent, one: &Strategy, _: Duration, ended: &Outcome<()>, round: &mut Round) {
     if one.name == DECIDE.name && ended.is_ok() {
         round.cost += round.decision.cost;
@@ -136,7 +136,7 @@ pub const OBSERVE: Strategy = Strategy {
     fail_fast: false,
     execute: |agent, round, context| {
         Box::pin(async {
-            // What was seen before, or under another claim, is not what there is.
+            // An earlier observation, or one under another claim, may be outdated.
             round.observations += 1;
             let fence = agent.board.claim.map_or(0, |(_, fence)| fence);
             let command = Command {

@@ -20,7 +20,7 @@ const CONFIG_BYTES_MAX: u64 = 64 << 10;
 /// The bits of a mode by which others than the owner may read or write a file.
 const OTHERS: u32 = 0o077;
 
-/// What a file says.
+/// The settings of a file.
 #[derive(Debug, Default)]
 pub(super) struct ConfigFile {
     pub(super) url: Option<BaseUrl>,

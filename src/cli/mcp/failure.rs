@@ -23,7 +23,7 @@ pub(super) struct Failure {
     code: Option<String>,
 }
 
-/// What programs may want of a failure.
+/// The facts of a failure for programs.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What a shell and `man` know of the commands.
+//! Completions and manual pages of the commands.
 
 mod completions;
 mod man;

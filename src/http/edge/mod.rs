@@ -7,6 +7,7 @@
 mod access_log;
 mod body_polls;
 mod body_timeout;
+pub(super) use body_polls::wrapped::wrapped;
 pub(super) mod client_address;
 mod compress;
 mod cors;

@@ -5,8 +5,8 @@
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
-use sha2::{Digest as _, Sha256};
 
+use crate::api::fingerprint::Fingerprint;
 use crate::board::{AgentName, Code, Digest, KEY_CHARS_MAX, Key};
 use crate::http::response::problem::Problem;
 
@@ -19,28 +19,28 @@ const TELLING: [HeaderName; 3] = [header::IF_MATCH, header::IF_NONE_MATCH, heade
 #[derive(Clone)]
 pub(crate) struct Repeat {
     key: String,
-    said: Sha256,
+    said: Fingerprint,
 }
 
 impl Repeat {
     /// Reads the key of a request, if any, and hashes its head.
     pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, Problem> {
         let Some(key) = key(&parts.headers)? else { return Ok(None) };
-        let mut repeat = Self { key, said: Sha256::new() };
-        repeat.say(parts.method.as_str().as_bytes());
-        repeat.say(parts.uri.path().as_bytes());
-        repeat.say(parts.uri.query().unwrap_or_default().as_bytes());
+        let mut repeat = Self { key, said: Fingerprint::default() };
+        repeat.said.say(parts.method.as_str().as_bytes());
+        repeat.said.say(parts.uri.path().as_bytes());
+        repeat.said.say(parts.uri.query().unwrap_or_default().as_bytes());
         for name in TELLING {
             let values = parts.headers.get_all(name);
-            repeat.say(&values.iter().count().to_be_bytes());
-            values.iter().for_each(|value| repeat.say(value.as_bytes()));
+            repeat.said.say(&values.iter().count().to_be_bytes());
+            values.iter().for_each(|value| repeat.said.say(value.as_bytes()));
         }
         Ok(Some(repeat))
     }
 
     /// Adds the request's body.
     pub(crate) fn with_body(mut self, body: &[u8]) -> Self {
-        self.say(body);
+        self.said.say(body);
         self
     }
 
@@ -52,17 +52,11 @@ impl Repeat {
     /// Returns the key with the fingerprint of the whole request and its author.
     /// `identity` tells callers apart that write under the same name.
     pub(crate) fn key(&self, author: Option<&AgentName>, identity: Option<[u8; 16]>) -> Key {
-        let mut all = self.clone();
+        let mut all = self.said.clone();
         all.say(&[u8::from(author.is_some())]);
         all.say(author.map_or("", AgentName::as_str).as_bytes());
         identity.iter().for_each(|identity| all.say(identity));
-        Key { key: self.key.as_str().into(), fingerprint: Digest(all.said.finalize().into()) }
-    }
-
-    /// Adds a part with its length, so that no two sequences of parts have the same hash.
-    fn say(&mut self, part: &[u8]) {
-        self.said.update((part.len() as u64).to_be_bytes());
-        self.said.update(part);
+        Key { key: self.key.as_str().into(), fingerprint: all.digest() }
     }
 }
 

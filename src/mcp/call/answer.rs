@@ -236,7 +236,7 @@ impl From<Failure> for ErrorData {
     }
 }
 
-/// What a model can do about a refusal, where the sentence itself does not say it.
+/// The next step after a refusal, where the sentence itself does not name it.
 const NEXT_STEPS: [(Code, &str); 20] = [
     (Code::IdempotencyKeyReused, "use a new idempotency_key for each new write"),
     (

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
+use crate::api::fingerprint::Fingerprint;
 use crate::api::intake::fields::{members, text_of, value_of};
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, child, invalid_field, object_required, unknown_field};
@@ -198,6 +198,14 @@ impl Arguments {
         Ok(Params::of(pairs))
     }
 
+    /// Takes the argument `by`, the agent that a query is limited to, into the query's parameters.
+    pub(crate) fn by(&mut self, params: Params) -> Result<Params, Refusal> {
+        Ok(match self.string("by")? {
+            Some(by) => params.and("agent", &by),
+            None => params,
+        })
+    }
+
     /// Refuses an argument that is left, which is unknown.
     pub(crate) fn finish(self) -> Result<(), Refusal> {
         match self.left.into_iter().next() {
@@ -211,12 +219,11 @@ impl Arguments {
 fn said(all: &[(String, String)]) -> [u8; 32] {
     let mut sorted: Vec<_> = all.iter().filter(|(name, _)| name != "/idempotency_key").collect();
     sorted.sort();
-    let mut hash = Sha256::new();
+    let mut said = Fingerprint::default();
     for part in sorted.iter().flat_map(|(name, value)| [name, value]) {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
+        said.say(part.as_bytes());
     }
-    hash.finalize().into()
+    said.digest().0
 }
 
 /// Returns the JSON pointer of an argument. Names of arguments need no escaping.

@@ -12,15 +12,15 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{InputResponses, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
-use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::api::fingerprint::Fingerprint;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::{Caller, Scope};
 use crate::board::{
-    AgentName, Board, Code, Command, Condition, Digest, Json, KEY_CHARS_MAX, Key, LogName,
-    SessionName, Terms, Write,
+    AgentName, Board, Code, Command, Condition, Json, KEY_CHARS_MAX, Key, LogName, SessionName,
+    Terms, Write,
 };
 use crate::service::{ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError};
 
@@ -49,7 +49,7 @@ pub(crate) struct Call {
     pub(crate) client: Client,
 }
 
-/// What the client of a call can do, and what it brings from an earlier call.
+/// The abilities of a call's client, and its state from an earlier call.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     /// True if it follows tasks.
@@ -175,15 +175,14 @@ impl Call {
             let why = format!("expected 1 to {KEY_CHARS_MAX} printable ASCII characters");
             return Err(invalid_field(pointer("idempotency_key"), why).into());
         }
-        let mut hash = Sha256::new();
+        let mut all = Fingerprint::default();
         let author = agent.map_or("", AgentName::as_str);
         for part in ["mcp", self.tool, author] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part.as_bytes());
+            all.say(part.as_bytes());
         }
-        hash.update(self.caller().identity().unwrap_or_default());
-        hash.update(self.arguments.said());
-        Ok(Some(Key { key: key.as_str().into(), fingerprint: Digest(hash.finalize().into()) }))
+        all.say(&self.caller().identity().unwrap_or_default());
+        all.say(&self.arguments.said());
+        Ok(Some(Key { key: key.as_str().into(), fingerprint: all.digest() }))
     }
 
     /// Looks at a session, and again after each of its changes, until there is something, the deadline is reached, or

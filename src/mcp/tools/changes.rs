@@ -7,9 +7,8 @@ use super::reading::{Keep, fit};
 use crate::api::intake::filter::Wanted;
 use crate::api::view::change::write_event;
 use crate::board::Revision;
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Commits;
 
 /// The size of the told changes.

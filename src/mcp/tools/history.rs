@@ -8,10 +8,9 @@ use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
 use crate::api::refusal::{no_session, refused};
 use crate::board::{CheckpointCommand, CheckpointName, Command, Rejected, SessionCommand};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::missing;
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::{At, Receipt};
 
 /// The number of differences that are compared at most, before they are cut to the tokens.

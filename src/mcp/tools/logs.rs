@@ -13,10 +13,9 @@ use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::Kind;
 use crate::board::{self, Command, LogCommand, LogName, SessionName, json};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::pointer;
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Receipt;
 
 /// The number of entries that are read at most, before they are cut to the tokens.
@@ -35,8 +34,8 @@ pub(crate) fn read_log(call: Call) -> Running {
 async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let log = log(&mut call)?;
-    let by = call.arguments.take("by");
-    let mut params = filter(&mut call, by)?;
+    let params = filter(&mut call)?;
+    let mut params = call.arguments.by(params)?;
     let (has_after, has_before) = (params.has("after"), params.has("before"));
     let keep = if has_after { Keep::First } else { Keep::Last };
     if has_after {
@@ -57,7 +56,7 @@ pub(crate) fn recall(call: Call) -> Running {
 async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
     let log = call.memory()?;
-    let mut params = filter(&mut call, None)?;
+    let mut params = filter(&mut call)?;
     if !params.has("latest") {
         params = params.and("latest", RECALLED_DEFAULT);
     }
@@ -73,14 +72,8 @@ fn log(call: &mut Call) -> Result<LogName, Failure> {
 }
 
 /// Takes the arguments that choose entries.
-fn filter(call: &mut Call, by: Option<String>) -> Result<Params, Refusal> {
-    let params =
-        call.arguments.params(&["latest", "after", "before", "contains", "status"], &["steps"])?;
-    Ok(match by {
-        Some(by) if json::kind(&by) == Kind::String => params.and("agent", &json::decode(&by)),
-        Some(_) => return Err(invalid_field(pointer("by"), "expected a string")),
-        None => params,
-    })
+fn filter(call: &mut Call) -> Result<Params, Refusal> {
+    call.arguments.params(&["latest", "after", "before", "contains", "status"], &["steps"])
 }
 
 async fn shown(

@@ -5,20 +5,17 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 
 use super::reading::cut;
+use super::requests::newest_held;
 use crate::api::inbox::listing;
 use crate::board::{AgentName, Board, Claim, Log, LogName, Seq, SessionName, StatePath};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 
 /// The number of sessions that are listed.
 const SESSIONS_MAX: usize = 50;
 
 /// The number of open questions, requests and agents that are shown.
 const SHOWN_MAX: usize = 5;
-
-/// The number of newest requests that are examined for claims.
-const EXAMINED_MAX: usize = 1000;
 
 /// The number of newest steps that are shown.
 const STEPS_MAX: usize = 3;
@@ -116,18 +113,16 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
 
 /// Returns the newest requests that an agent holds, with their fences.
 fn claimed_by(board: &Board, agent: &AgentName) -> Vec<String> {
-    let Some(log) = board.log(&LogName::Requests) else { return Vec::new() };
-    let examined = log.iter().rev().take(EXAMINED_MAX);
-    let held = examined.filter_map(|entry| {
-        let claim = entry.work.as_deref()?.claim().filter(|claim| claim.agent == *agent)?;
+    let held = newest_held(board).filter(|(_, claim)| claim.agent == *agent);
+    let shown = held.take(SHOWN_MAX).map(|(entry, claim)| {
         let Claim { fence, expires_at, .. } = claim;
         let item = cut(entry.item.text(), ITEM_BYTES_MAX);
         let seq = entry.seq;
-        Some(format!(
+        format!(
             "{{\"seq\": {seq}, \"fence\": {fence}, \"expires_at\": \"{expires_at}\", \"item\": {item}}}"
-        ))
+        )
     });
-    held.take(SHOWN_MAX).collect()
+    shown.collect()
 }
 
 /// Returns the first of these entries as JSON.

@@ -7,15 +7,11 @@ use futures_util::FutureExt as _;
 use super::reading::max_tokens;
 use crate::api::params::Params;
 use crate::api::prompt::{Prompt, PromptQuery};
-use crate::api::refusal::invalid_field;
 use crate::api::segments::Segments;
 use crate::api::signed_url::ImageAddresses;
 use crate::board::SessionName;
-use crate::board::json::{self, Kind};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Failure};
-use crate::mcp::call::arguments::pointer;
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::{Published, Service, ServiceError};
 
 pub(crate) fn render_prompt(call: Call) -> Running {
@@ -24,14 +20,8 @@ pub(crate) fn render_prompt(call: Call) -> Running {
 
 async fn render(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session()?;
-    let by = call.arguments.take("by");
-    let mut params = call.arguments.params(&["latest", "status"], &["include", "keys", "steps"])?;
-    if let Some(by) = by {
-        if json::kind(&by) != Kind::String {
-            return Err(invalid_field(pointer("by"), "expected a string").into());
-        }
-        params = params.and("agent", &json::decode(&by));
-    }
+    let params = call.arguments.params(&["latest", "status"], &["include", "keys", "steps"])?;
+    let params = call.arguments.by(params)?;
     let tokens = max_tokens(&mut call.arguments)?;
     let params = params.and("max_tokens", &tokens.to_string());
     call.finish()?;

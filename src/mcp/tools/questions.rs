@@ -14,10 +14,9 @@ use crate::board::{
     self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, QuestionCommand, Seq,
     SessionName, Ttl, json,
 };
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 
 use crate::service::{Inbox, Receipt};
 

@@ -9,12 +9,17 @@ use crate::api::intake::fields::{fence_member, result_member, ttl_member};
 use crate::api::intake::tasks::wanted_members;
 use crate::api::refusal::invalid_field;
 use crate::auth::Scope;
-use crate::board::{self, Board, Claim, Command, LogName, RequestCommand, Seq, Ttl, Wanted, json};
+use crate::board::{
+    self, Board, Claim, Command, Entry, LogName, RequestCommand, Seq, Ttl, Wanted, json,
+};
 use crate::mcp::call::answer::{Facts, Failure};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Writing};
 use crate::mcp::call::{Outcome, Running};
 use crate::service::{NextClaim, Receipt, Wait};
+
+/// The number of newest requests that are examined for claims.
+const EXAMINED_MAX: usize = 1000;
 
 /// The size of a request that is shown with its claim.
 const ITEM_BYTES_MAX: usize = 32_000;
@@ -103,17 +108,19 @@ fn claimed(board: &Board, seq: Seq, claim: &Claim) -> Facts {
         .next(&next)
 }
 
+/// Returns the claimed ones among the newest requests, the newest first.
+pub(crate) fn newest_held(board: &Board) -> impl Iterator<Item = (&Entry, &Claim)> {
+    let log = board.log(&LogName::Requests).into_iter();
+    let examined = log.flat_map(|log| log.iter().rev().take(EXAMINED_MAX));
+    examined.filter_map(|entry| Some((&**entry, entry.work.as_deref()?.claim()?)))
+}
+
 /// Tells why there is nothing to claim: nothing pending, or all held by others.
 fn nothing_to_claim(board: &Board) -> Facts {
-    let held = board.log(&LogName::Requests).into_iter().flat_map(|log| log.iter().rev());
-    let held = held.filter_map(|entry| {
-        let claim = entry.work.as_deref()?.claim()?;
-        Some((entry.seq, claim))
-    });
     let facts = Facts::new().put("claimed", &false);
-    let facts = match held.take(1).next() {
-        Some((seq, claim)) => {
-            let mut holder = format!("{{\"seq\": {seq}, \"by\": ");
+    let facts = match newest_held(board).next() {
+        Some((entry, claim)) => {
+            let mut holder = format!("{{\"seq\": {}, \"by\": ", entry.seq);
             json::quote(claim.agent.as_str(), &mut holder);
             holder.push_str(&format!(", \"until\": \"{}\"}}", claim.expires_at));
             facts.put_json("newest_held", &holder)

@@ -13,10 +13,9 @@ use crate::api::offload::work;
 use crate::api::refusal::{Refusal, invalid_field, no_entry};
 use crate::board::json::{self, Kind};
 use crate::board::{Board, Code, Command, Image, LogCommand, LogName, Seq};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Failure, marked};
 use crate::mcp::call::arguments::pointer;
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::{Service, ServiceError, ShownImage};
 
 /// The longest side of an image that is not shown in full.

@@ -8,9 +8,8 @@ use tokio::time::Instant;
 use super::reading::member;
 use crate::api::search::SearchQuery;
 use crate::board::json;
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Failure};
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::ServiceError;
 
 /// The time that a search of one session waits for the index.
@@ -33,7 +32,7 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     if let Some(session) = &session
         && let Some(extent) = call.service.extent(session)?
     {
-        // What was just written is found; if the index lags behind, what it has.
+        // A write before the search is found, unless the index lags behind.
         let deadline = Instant::now() + INDEXED_WITHIN;
         call.service.indexed(session, extent.revision, deadline).await.ok();
     }

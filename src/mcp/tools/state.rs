@@ -9,10 +9,9 @@ use crate::api::tag::{Resource, Tag, version};
 use crate::api::view::state::text_of;
 use crate::board::json::DEPTH_MAX;
 use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, SessionName, StatePath};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Receipt;
 
 /// The expected tag of a value that must not exist.

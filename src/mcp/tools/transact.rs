@@ -8,10 +8,9 @@ use crate::api::offload::work;
 use crate::api::tag::{Resource, version};
 use crate::api::view::transaction::shown;
 use crate::board::{self, Command, Extent, StatePath};
-use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Facts, Failure};
 use crate::mcp::call::arguments::missing;
-use crate::mcp::call::{Outcome, Running};
+use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Receipt;
 
 pub(crate) fn transact(call: Call) -> Running {

@@ -29,7 +29,7 @@ async fn a_host_delegates_a_chart_and_a_report() {
     assert_eq!(world.done(seq).await["result"], json!("report.md"));
     assert!(std::fs::read_to_string(root.join("chart.svg")).unwrap().contains("height='5'"));
     assert_eq!(std::fs::read_to_string(root.join("report.md")).unwrap(), "![sales](chart.svg)\n");
-    // Who worked on whose behalf, and whose turn it was at the end.
+    // The host of each agent, and the agent whose turn it is at the end.
     let excel = world.board.get("agents/Excel", &[]).await.unwrap().body;
     assert_eq!((&excel["status"], &excel["turn"]), (&json!("FINISH"), &json!("HostAgent")));
     insta::assert_snapshot!("delegation", world.prompt().await);

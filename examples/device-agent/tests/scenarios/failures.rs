@@ -1,4 +1,4 @@
-//! What survives: an agent that is killed, a request that fails twice.
+//! Survival: an agent that is killed, a request that fails twice.
 
 use rustix::process::Signal;
 use serde_json::json;

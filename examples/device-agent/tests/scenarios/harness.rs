@@ -172,7 +172,7 @@ impl World {
         page["entries"].as_array().unwrap().iter().map(|entry| entry["item"].clone()).collect()
     }
 
-    /// What a model would read at the end, without the fences, which depend on who was first to register.
+    /// The final prompt, without the fences, which depend on the order of registration.
     pub(crate) async fn prompt(&self) -> String {
         let url = self.url.join("v1/sessions/demo/prompt?format=markdown").unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -103,7 +103,7 @@ async fn an_action_of_a_killed_device_is_not_repeated() {
     };
     let ((status, error), second) = tokio::join!(acts, kill);
     assert_eq!(status, ResultStatus::Failure, "{error}");
-    // What only observes is done again by whoever has the device next.
+    // An observation is repeated by the next client of the device.
     let looks = sent(board, shell("sleep 1", ToolType::DataCollection), 20);
     let kill = async {
         world.when("requests/2", |entry| entry.get("claim").is_some()).await;

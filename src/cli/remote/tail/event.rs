@@ -70,7 +70,7 @@ pub(super) struct Appended<'a> {
     pub(super) item: &'a RawValue,
 }
 
-/// What a question's item says.
+/// The members of a question's item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Question<'a> {

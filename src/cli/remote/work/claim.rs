@@ -113,7 +113,7 @@ pub(in crate::cli) struct Release {
     access: Access,
 }
 
-/// What to claim: any request of a session, or one.
+/// The request to claim: any of a session, or one.
 #[derive(Clone, Debug)]
 enum Claimed {
     Next(SessionName),
