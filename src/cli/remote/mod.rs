@@ -3,6 +3,7 @@
 mod access;
 mod board;
 mod body;
+mod feed;
 mod history;
 mod input;
 mod place;

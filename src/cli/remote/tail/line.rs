@@ -1,8 +1,8 @@
 //! An event as one line: revision, time, agent, kind, and what changed.
 
 use super::event::{Change, Commit, Question};
-use super::feed::Resync;
 use super::paint::Paint;
+use crate::cli::remote::feed::Resync;
 use crate::printable::{cut, line};
 
 /// The maximum size of a sentence, in bytes.

@@ -1,7 +1,6 @@
 //! `blackboard tail`
 
 mod event;
-mod feed;
 mod line;
 mod paint;
 mod pairs;
@@ -12,11 +11,11 @@ use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::event::Commit;
-use self::feed::{Feed, News};
 use self::line::{commit_line, resync_line, sentences};
 use self::paint::Paint;
 use self::pairs::Pairs;
 use super::access::Access;
+use super::feed::{Feed, News};
 use super::query::Query;
 use super::refusal::Refusal;
 use super::screen::Screen;

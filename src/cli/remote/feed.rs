@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::sleep;
 
+use super::refusal::Refusal;
+use super::server::Server;
 use crate::cli::note;
-use crate::cli::remote::refusal::Refusal;
-use crate::cli::remote::server::Server;
 use crate::client::{Error, Event, Events};
 
 /// The first pause before the connection is tried again, and the longest one.
