@@ -3,6 +3,7 @@
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
+use super::remote::SECRET_VARIABLE;
 use crate::api::suggestion::nearest;
 
 /// The prefix of all variables.
@@ -12,7 +13,7 @@ const PREFIX: &str = "BLACKBOARD_";
 const OF_KUBERNETES: [&str; 2] = ["BLACKBOARD_SERVICE_", "BLACKBOARD_PORT"];
 
 /// Variables that clients read.
-const OF_CLIENTS: [&str; 2] = ["BLACKBOARD_URL", "BLACKBOARD_TOKEN"];
+const OF_CLIENTS: [&str; 3] = ["BLACKBOARD_URL", "BLACKBOARD_TOKEN", SECRET_VARIABLE];
 
 /// The maximum number of unknown variables to name.
 const NAMED_MAX: usize = 16;

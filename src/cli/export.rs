@@ -186,7 +186,8 @@ fn write_synced(
     Ok(reached)
 }
 
-fn sync_parent(path: &Path) -> io::Result<()> {
+/// Syncs the name of a file.
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -90,15 +90,7 @@ impl Client {
     /// # Errors
     ///
     /// No connection was made, it broke off, or the server was silent.
-    pub async fn send(&self, mut request: Request<Bytes>) -> Result<Answer, Error> {
-        let headers = request.headers_mut();
-        headers.insert(
-            USER_AGENT,
-            HeaderValue::from_static(concat!("blackboard/", env!("CARGO_PKG_VERSION"))),
-        );
-        if let Some(authorization) = &self.authorization {
-            headers.insert(AUTHORIZATION, authorization.clone());
-        }
+    pub async fn send(&self, request: Request<Bytes>) -> Result<Answer, Error> {
         for pause in PAUSES {
             match self.send_once(&request).await {
                 Err(error) if error.is_refused() => sleep(pause).await,
@@ -108,8 +100,22 @@ impl Client {
         self.send_once(&request).await
     }
 
-    async fn send_once(&self, request: &Request<Bytes>) -> Result<Answer, Error> {
-        let answered = self.http.request(request.clone().map(Full::new));
+    /// Sends a request as [`Client::send`] does, and tries nothing again.
+    ///
+    /// # Errors
+    ///
+    /// No connection was made, it broke off, or the server was silent.
+    pub async fn send_once(&self, request: &Request<Bytes>) -> Result<Answer, Error> {
+        let mut request = request.clone();
+        let headers = request.headers_mut();
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("blackboard/", env!("CARGO_PKG_VERSION"))),
+        );
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        let answered = self.http.request(request.map(Full::new));
         match timeout(self.silence, answered).await {
             Ok(Ok(response)) => Ok(Answer::new(response, self.silence)),
             Ok(Err(error)) => Err(failure(error)),

@@ -11,8 +11,10 @@ use crate::server::{Done, Server, blackboard, finished};
 const SECRET: &str = "bb_0123456789secret";
 
 /// Each command with arguments that are valid.
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 26] = [
     &["tail", "demo"],
+    &["forward", "demo", "--to", "http://127.0.0.1:1"],
+    &["forward", "--questions", "--to", "http://127.0.0.1:1"],
     &["sessions"],
     &["show", "demo"],
     &["show", "demo/requests"],
@@ -67,6 +69,7 @@ fn run(url: &str, arguments: &[&str]) -> Done {
     let home = tempfile::tempdir().unwrap();
     let mut command = blackboard(&home);
     command.args(arguments).env("BLACKBOARD_URL", url).env("BLACKBOARD_TOKEN", SECRET);
+    command.env("BLACKBOARD_WEBHOOK_SECRET", format!("whsec_{}", "A".repeat(32)));
     let done = finished(command, "");
     assert!(!done.error.contains("secret") && !done.output.contains("secret"), "{}", done.error);
     done

@@ -67,11 +67,19 @@ impl<'a> Feed<'a> {
         Self { server, address, events: None, cursor: after, has_begun: false, pause }
     }
 
+    /// Opens the stream, unless it is open.
+    pub(super) async fn connect(&mut self) -> Result<(), Refusal> {
+        while self.events.is_none() {
+            self.open().await?;
+        }
+        Ok(())
+    }
+
     /// Waits for the next event. Nothing is lost if the wait is cancelled.
     pub(super) async fn next(&mut self) -> Result<News, Refusal> {
         loop {
             let Some(events) = &mut self.events else {
-                self.open().await?;
+                self.connect().await?;
                 continue;
             };
             let read = events.next().await;
@@ -92,6 +100,13 @@ impl<'a> Feed<'a> {
                 }
             }
         }
+    }
+
+    /// Returns the revision up to which every event was returned by [`Feed::next`], also over commits that the filters
+    /// leave out.
+    pub(super) fn position(&self) -> Option<u64> {
+        let position = self.events.as_ref().and_then(Events::position);
+        self.cursor.max(position.and_then(|id| id.parse().ok()))
     }
 
     /// Opens the stream after the cursor. The first time a failure is the end; later it is waited out.

@@ -4,6 +4,7 @@ mod access;
 mod board;
 mod body;
 mod feed;
+mod forward;
 mod history;
 mod input;
 mod place;
@@ -17,6 +18,7 @@ mod work;
 
 use clap::Subcommand;
 
+pub(super) use self::forward::SECRET_VARIABLE;
 pub(super) use self::refusal::Refusal;
 use super::Failure;
 
@@ -24,6 +26,7 @@ use super::Failure;
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
     Tail(tail::Tail),
+    Forward(forward::Forward),
     Sessions(board::Sessions),
     Show(board::Show),
     Post(board::Post),
@@ -49,6 +52,7 @@ impl Remote {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self {
             Self::Tail(tail) => tail.run(),
+            Self::Forward(forward) => forward.run(),
             Self::Sessions(sessions) => sessions.run(),
             Self::Show(show) => show.run(),
             Self::Post(post) => post.run(),

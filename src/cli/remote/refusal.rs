@@ -6,6 +6,7 @@ use std::io;
 
 use hyper::StatusCode;
 
+use super::forward::Stopped;
 use super::place::InvalidJson;
 use crate::cli::connection::{foreign, innermost, unconnected};
 use crate::client;
@@ -56,6 +57,9 @@ pub(in crate::cli) enum Refusal {
     /// An argument or a file is not JSON.
     #[error(transparent)]
     Json(#[from] InvalidJson),
+    /// Forwarding ended.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A file or standard input cannot be read.
     #[error("cannot read {name}")]
     Input { name: String, source: io::Error },
@@ -75,6 +79,7 @@ impl Refusal {
             Self::Json(_) | Self::Address { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),
+            Self::Stopped(stopped) => stopped.exit_code(),
             Self::NotAnswered { .. }
             | Self::Skipped { .. }
             | Self::Expired { .. }

@@ -5,10 +5,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    ACCEPT, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+};
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use super::refusal::Refusal;
@@ -72,13 +75,24 @@ pub(super) struct Received {
     pub(super) status: StatusCode,
     /// JSON, or another text that was asked for.
     pub(super) text: String,
+    /// The tag, or an empty text.
+    pub(super) etag: String,
     url: String,
 }
 
 impl Received {
     /// Reads the answer's members.
     pub(super) fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Refusal> {
-        serde_json::from_str(&self.text)
+        self.read_text(&self.text)
+    }
+
+    /// Reads the members of a part of the answer.
+    pub(super) fn part<'a, T: Deserialize<'a>>(&self, part: &'a RawValue) -> Result<T, Refusal> {
+        self.read_text(part.get())
+    }
+
+    fn read_text<'a, T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Refusal> {
+        serde_json::from_str(text)
             .map_err(|_| Refusal::Foreign { url: self.url.clone(), status: self.status })
     }
 }
@@ -103,6 +117,22 @@ impl Server {
         let request = self.request(&Method::GET, address)?;
         let request = request.header(ACCEPT, media_type);
         self.exchange(address, built(address, request.body(Bytes::new()))?, media_type).await
+    }
+
+    /// Reads JSON at an address, or nothing if it still has this tag. With `wait`, it may change meanwhile.
+    pub(super) async fn get_newer(
+        &self,
+        address: &str,
+        etag: &str,
+    ) -> Result<Option<Received>, Refusal> {
+        let request = self.request(&Method::GET, address)?.header(ACCEPT, JSON);
+        let request = request.header(IF_NONE_MATCH, etag);
+        let request = built(address, request.body(Bytes::new()))?;
+        let answer = self.once(address, request).await?;
+        if answer.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        self.received(address, answer, JSON).await.map(Some)
     }
 
     /// Writes, once, however often the connection breaks off.
@@ -200,11 +230,12 @@ impl Server {
         }
         let url = self.url(address);
         let is_expected = answer.media_type() == media_type || status == StatusCode::NO_CONTENT;
+        let etag = answer.header(ETAG.as_str()).to_owned();
         let body = answer.bytes(ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| self.unreached(address, error))?;
         match String::from_utf8(body.into()) {
             Ok(text) if is_expected && (media_type != JSON || is_whole(status, &text)) => {
-                Ok(Received { status, text, url })
+                Ok(Received { status, text, etag, url })
             }
             Ok(_) | Err(_) => Err(Refusal::Foreign { url, status }),
         }
