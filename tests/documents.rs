@@ -144,6 +144,8 @@ fn the_files_of_the_documents_exist() {
         "benches/",
         "docs/",
         "crates/",
+        "examples/",
+        "clients/",
     ];
     for line in documented_code() {
         for word in line.split_whitespace() {
@@ -159,7 +161,8 @@ fn the_files_of_the_documents_exist() {
 /// Names of functions in the sources, among them the tests.
 fn function_names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for path in ["src", "tests", "crates"].iter().flat_map(|folder| files(folder, "rs")) {
+    for path in ["src", "tests", "crates", "examples"].iter().flat_map(|folder| files(folder, "rs"))
+    {
         for line in fs::read_to_string(path).unwrap().lines() {
             let rest = line.trim_start().trim_start_matches("async ");
             let name = rest.strip_prefix("fn ").and_then(|rest| rest.split(['(', '<']).next());
@@ -170,7 +173,7 @@ fn function_names() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_tests_that_the_invariants_name_exist() {
+fn the_tests_that_the_documents_name_exist() {
     let names = function_names();
     let mut wrong = Vec::new();
     for path in ["src/ARCHITECTURE.md", "docs/invariants.md"] {
