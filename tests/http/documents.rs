@@ -1,4 +1,4 @@
-//! The curl sessions of README and tutorial, pasted as they stand.
+//! The curl sessions of README, tutorial and guide, pasted as they stand.
 
 use std::fs;
 use std::path::Path;
@@ -76,8 +76,36 @@ async fn the_curl_session_for_agent_hosts_can_be_pasted() {
     check_pasted(&commands);
 }
 
-/// Asserts that each command ends well and says something, or is the refusal that it announces.
-fn check_pasted(commands: &[String]) {
+#[tokio::test]
+async fn the_curl_session_of_an_agent_says_what_it_shows() {
+    let document = "docs/guide/agents.md";
+    let (blocks, commands) = sessions(document);
+    assert_eq!((blocks, commands.len()), (1, 12));
+    let answers = check_pasted(&commands);
+    let shown = shown(document);
+    assert_eq!(shown.len(), 10);
+    // The first two commands set variables.
+    for (shown, answer) in shown.iter().zip(&answers[2..]) {
+        let mut rest = answer.as_str();
+        for piece in shown.split("...").map(str::trim) {
+            let found = rest.split_once(piece);
+            (_, rest) = found.unwrap_or_else(|| panic!("{piece}\nis not in\n{answer}"));
+        }
+    }
+}
+
+/// The answers that comments show below the commands of a document's `sh` block: one each, with `...` for gaps.
+fn shown(document: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    let text = fs::read_to_string(path).expect(document);
+    text.lines()
+        .filter_map(|line| line.strip_prefix("# {").or(line.strip_prefix("# [")))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Asserts that each command ends well and says something, or is the refusal that it announces; returns what each said.
+fn check_pasted(commands: &[String]) -> Vec<String> {
     let server = Server::start();
     let place = tempfile::tempdir().unwrap();
     let commands: Vec<String> =
@@ -99,6 +127,7 @@ fn check_pasted(commands: &[String]) {
             None => assert!(!refused, "{command}\n{said}"),
         }
     }
+    answers.into_iter().map(|(said, _)| said).collect()
 }
 
 #[test]

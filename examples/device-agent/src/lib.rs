@@ -15,3 +15,8 @@ pub mod model;
 pub mod registry;
 pub mod state;
 pub mod strategy;
+
+/// The guide's page, with its snippet of Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/agents.md")]
+struct Guide;
