@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthStr as _;
+
 /// The mark of a truncated text.
 const CUT: char = '…';
 
@@ -31,6 +33,19 @@ pub fn cut(text: &str, max: usize) -> Cow<'_, str> {
     let mut beginning = text.get(..end).unwrap_or_default().to_owned();
     beginning.push(CUT);
     Cow::Owned(beginning)
+}
+
+/// Returns the number of columns that a text takes on a terminal: two for a wide character, none for a combining one.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns a text with spaces after it, up to this number of columns.
+#[must_use]
+pub fn padded(text: &str, columns: usize) -> String {
+    let spaces = columns.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(spaces))
 }
 
 fn escaped(text: &str, is_plain: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -74,5 +89,15 @@ mod tests {
         assert_eq!(cut("ééé", 4), "éé…");
         assert_eq!(cut("ééé", 3), "é…");
         assert_eq!(cut("é", 1), "…");
+    }
+
+    #[test]
+    fn a_column_is_as_wide_as_a_terminal_shows_it() {
+        for (text, columns) in [("a", 1), ("é", 1), ("北京", 4), ("🚀", 2), ("שלום", 4), ("e\u{301}", 1)] {
+            assert_eq!(width(text), columns, "{text}");
+            let filled = padded(text, 6);
+            assert!(filled.starts_with(text) && width(&filled) == 6, "{filled:?}");
+        }
+        assert_eq!(padded("北京", 3), "北京");
     }
 }

@@ -86,19 +86,27 @@ fn colours_are_there_only_when_asked_for() {
 }
 
 #[test]
-fn pairs_are_one_line_and_open_ones_come_at_the_end() {
+fn compact_shows_questions_and_claims_when_they_open_and_refers_to_them_when_they_end() {
     let server = Server::start();
     server.json(&["post", "demo/requests", "work"]);
     let tail = ["tail", "demo", "--compact", "--format", "table", "--after", "0"];
     let tail = Running::start(server.command(&tail));
     tail.line();
     server.json(&["ask", "demo", "red?", "--no-wait", "--agent", "A"]);
+    // Nobody has answered yet.
+    let asked = tail.line();
+    assert!(asked.ends_with("questions/1 asked: \"red?\""), "{asked}");
     server.json(&["ask", "demo", "blue?", "--no-wait", "--agent", "A"]);
+    assert!(tail.line().ends_with("questions/2 asked: \"blue?\""));
     server.json(&["claim", "demo", "--agent", "B"]);
+    let claimed = tail.line();
+    assert!(claimed.contains("requests/1 claimed by B, fence "), "{claimed}");
+    // A renewal is no line.
+    server.json(&["claim", "demo/1", "--agent", "B"]);
     server.json(&["answer", "demo/1", "yes"]);
-    server.json(&["finish", "demo/1", "done it", "--agent", "B"]);
     let answered = tail.line();
     assert!(answered.contains("questions/1 \"red?\" → \"yes\" (asked by A "), "{answered}");
+    server.json(&["finish", "demo/1", "done it", "--agent", "B"]);
     let done = tail.line();
     assert!(done.contains("requests/1 done: \"done it\" (claimed by B "), "{done}");
     tail.signal(Signal::TERM);

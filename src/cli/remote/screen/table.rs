@@ -1,6 +1,6 @@
 //! Tables: columns as wide as their cells, each cell one line of what can be seen.
 
-use crate::printable::{cut, line};
+use crate::printable::{cut, line, padded, width};
 
 /// The maximum size of a cell, in bytes.
 const CELL_BYTES_MAX: usize = 160;
@@ -35,17 +35,17 @@ impl Table {
 
     pub(in crate::cli::remote) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| {
+        let widest = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+            cells.map(|cell| width(cell)).max().unwrap_or_default()
         };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
         self.rows.iter().map(|row| row_text(row, &widths)).collect()
     }
 }
 
 fn row_text(row: &[String], widths: &[usize]) -> String {
-    let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+    let padded = row.iter().zip(widths).map(|(cell, width)| padded(cell, *width));
     let text = padded.collect::<Vec<_>>().join(GAP);
     format!("{}\n", text.trim_end())
 }
@@ -60,6 +60,22 @@ mod tests {
         table.row(["é".to_owned(), "1".to_owned()]);
         table.row(["longer".to_owned(), String::new()]);
         assert_eq!(table.text(), "NAME    N\né       1\nlonger\n");
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_whatever_the_script() {
+        let names = ["北京市", "🚀 launch", "שלום", "مرحبا", "e\u{301}te\u{301}", "👩\u{200d}🚀", "plain"];
+        let mut table = Table::of(&["NAME", "N"]);
+        names.iter().for_each(|name| table.row([(*name).to_owned(), "#".to_owned()]));
+        let text = table.text();
+        let columns: Vec<usize> = text
+            .lines()
+            .skip(1)
+            .map(|row| width(row.split_once('#').map_or("", |(before, _)| before)))
+            .collect();
+        assert_eq!(columns.len(), names.len());
+        assert!(columns.iter().all(|column| *column == columns[0]), "{text}");
+        assert!(text.contains("北京市") && text.contains("🚀 launch") && text.contains("שלום"), "{text}");
     }
 
     #[test]

@@ -3,13 +3,17 @@
 use super::event::{Change, Commit, Question};
 use super::paint::Paint;
 use crate::cli::remote::feed::Resync;
-use crate::printable::{cut, line};
+use crate::printable::{cut, line, padded};
 
 /// The maximum size of a sentence, in bytes.
 const SENTENCE_BYTES_MAX: usize = 200;
 
 /// The most sentences of a line; a commit may have a thousand changes.
 const SENTENCES_MAX: usize = 8;
+
+/// The columns of the agent and of the kind; longer ones move what follows.
+const AGENT_COLUMNS: usize = 12;
+const KIND_COLUMNS: usize = 14;
 
 /// Returns the line of a commit.
 pub(super) fn commit_line(
@@ -25,7 +29,7 @@ pub(super) fn commit_line(
     }
     let agent = line(commit.agent.as_deref().unwrap_or("-")).into_owned();
     let head = format!("{:>6} {}", commit.revision, time(&commit.at));
-    let (agent, kind) = (format!("{agent:<12}"), format!("{:<14}", line(kind)));
+    let (agent, kind) = (padded(&agent, AGENT_COLUMNS), padded(&line(kind), KIND_COLUMNS));
     let (head, agent) = (paint.faint(&head), paint.agent(&agent));
     format!("{head} {agent} {} {}", paint.kind(&kind), said.join("; "))
 }

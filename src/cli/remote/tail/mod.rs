@@ -50,7 +50,9 @@ pub(in crate::cli) struct Tail {
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
-    /// One line for a question and its answer, and for a claim and its end; those still open are listed at the end
+    /// Short lines for questions and claims; an answer or an end says by whom and how long ago its question or claim was
+    ///
+    /// Renewals of claims are left out. Questions and claims that are still open are listed at the end.
     #[arg(long, conflicts_with = "json")]
     compact: bool,
 
@@ -151,7 +153,7 @@ impl Printer {
                     Some(pairs) => pairs.sentences(&commit),
                     None => sentences(&commit),
                 };
-                // Everything in it waits for its end.
+                // It only renews claims.
                 if said.is_empty() {
                     return Ok(());
                 }

@@ -1,6 +1,6 @@
-//! Pairs in one line: a question with its answer, a claim with its end.
+//! Openings and their ends: a question with its answer, a claim with its end.
 //!
-//! The first of a pair is held back until the second comes, or until the end.
+//! Each is a line when it happens. An end names its opening: by whom and how long ago. A renewed claim is left out.
 
 use std::collections::BTreeMap;
 
@@ -9,47 +9,51 @@ use super::line::sentence;
 use crate::board::Timestamp;
 use crate::printable::line;
 
-/// The most questions, and the most claims, that are held back; the next ones are shown at once.
-const HELD_MAX: usize = 1_000;
+/// The most questions, and the most claims, that are remembered; the ends of further ones stand alone.
+const OPEN_MAX: usize = 1_000;
 
 /// The openings without their ends.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    questions: BTreeMap<u64, Held>,
-    claims: BTreeMap<u64, Held>,
+    questions: BTreeMap<u64, Opening>,
+    claims: BTreeMap<u64, Opening>,
 }
 
-/// An opening.
 #[derive(Debug)]
-struct Held {
+struct Opening {
     at: String,
     agent: String,
     text: String,
 }
 
 impl Pairs {
-    /// Returns what a commit says beside the openings that it holds.
+    /// Returns what a commit says; nothing if it only renews claims.
     pub(super) fn sentences(&mut self, commit: &Commit<'_>) -> Vec<String> {
-        commit.changes.iter().filter_map(|change| self.sentence(commit, change)).collect()
+        commit.changes.iter().flat_map(|change| self.of_change(commit, change)).collect()
     }
 
-    fn sentence(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> Option<String> {
+    fn of_change(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> Vec<String> {
         match (&*change.kind, change.log.as_deref(), change.request) {
             ("appended", Some("questions"), _) => self.asked(commit, change),
-            ("updated", Some("questions"), _) => Some(self.updated(commit, change)),
-            ("claimed", _, Some(request)) => self.claimed(commit, change, request),
-            ("finished" | "failed" | "released" | "claim_expired", _, Some(request)) => {
-                let held = self.claims.remove(&request);
-                let after = held.map(|held| held.after(commit, "claimed"));
-                Some(sentence(change) + &after.unwrap_or_default())
+            ("updated", Some("questions"), _) => vec![self.updated(commit, change)],
+            ("claimed", _, Some(request)) => {
+                self.claimed(commit, change, request).into_iter().collect()
             }
-            ("question_expired", ..) => Some(self.expired(commit, change)),
-            _ => Some(sentence(change)),
+            ("finished" | "failed" | "released" | "claim_expired", _, Some(request)) => {
+                let opening = self.claims.remove(&request);
+                let after = opening.map(|opening| opening.after(commit, "claimed"));
+                vec![sentence(change) + &after.unwrap_or_default()]
+            }
+            ("question_expired", ..) => vec![self.expired(commit, change)],
+            _ => {
+                self.forget(change);
+                vec![sentence(change)]
+            }
         }
     }
 
-    /// Holds questions, unless one of them is no open question.
-    fn asked(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> Option<String> {
+    /// Returns a sentence for each question, unless one of them is no open question.
+    fn asked(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> Vec<String> {
         let open = |entry: &super::event::Appended<'_>| {
             let question = Question::read(entry.item);
             let text = question.asked().filter(|_| !question.is_ended())?.to_owned();
@@ -57,27 +61,33 @@ impl Pairs {
         };
         let entries = change.entries.as_deref().unwrap_or_default();
         let all: Option<Vec<_>> = entries.iter().map(open).collect();
-        let all = all.filter(|all| !all.is_empty() && self.questions.len() + all.len() <= HELD_MAX);
-        let Some(all) = all else { return Some(sentence(change)) };
-        let held = |(seq, text)| (seq, Held::of(commit, commit.agent.as_deref(), text));
-        self.questions.extend(all.into_iter().map(held));
-        None
+        let Some(all) = all.filter(|all| !all.is_empty()) else { return vec![sentence(change)] };
+        let said = all.iter().map(|(seq, text)| format!("questions/{seq} asked: {text:?}"));
+        let said = said.collect();
+        let room = OPEN_MAX.saturating_sub(self.questions.len());
+        let openings = all.into_iter().take(room);
+        let openings = openings
+            .map(|(seq, text)| (seq, Opening::of(commit, commit.agent.as_deref(), text)));
+        self.questions.extend(openings);
+        said
     }
 
     fn updated(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> String {
         let is_ended = change.item.is_some_and(|item| Question::read(item).is_ended());
-        let held = change.seq.filter(|_| is_ended).and_then(|seq| self.questions.remove(&seq));
-        let after = held.map(|held| held.after(commit, "asked"));
+        let ended = change.seq.filter(|_| is_ended);
+        let opening = ended.and_then(|seq| self.questions.remove(&seq));
+        let after = opening.map(|opening| opening.after(commit, "asked"));
         sentence(change) + &after.unwrap_or_default()
     }
 
     fn expired(&mut self, commit: &Commit<'_>, change: &Change<'_>) -> String {
-        let held = change.question.and_then(|seq| self.questions.remove(&seq));
-        let after = held.map(|held| format!(": {:?}{}", held.text, held.after(commit, "asked")));
+        let opening = change.question.and_then(|seq| self.questions.remove(&seq));
+        let after = opening
+            .map(|opening| format!(": {:?}{}", opening.text, opening.after(commit, "asked")));
         sentence(change) + &after.unwrap_or_default()
     }
 
-    /// Holds a claim; a renewal leaves the first one.
+    /// Returns a sentence unless the agent has the claim already.
     fn claimed(
         &mut self,
         commit: &Commit<'_>,
@@ -85,32 +95,54 @@ impl Pairs {
         request: u64,
     ) -> Option<String> {
         let agent = change.agent.as_deref();
-        let is_renewed =
-            self.claims.get(&request).is_some_and(|held| Some(held.agent.as_str()) == agent);
+        let is_renewed = self
+            .claims
+            .get(&request)
+            .is_some_and(|opening| Some(opening.agent.as_str()) == agent);
         if is_renewed {
             return None;
         }
-        if self.claims.len() >= HELD_MAX {
-            return Some(sentence(change));
+        let said = sentence(change);
+        if self.claims.len() < OPEN_MAX {
+            self.claims.insert(request, Opening::of(commit, agent, said.clone()));
         }
-        self.claims.insert(request, Held::of(commit, agent, sentence(change)));
-        None
+        Some(said)
+    }
+
+    /// Forgets the openings that a change takes away.
+    fn forget(&mut self, change: &Change<'_>) {
+        let of_log = match change.log.as_deref() {
+            Some("questions") => Some(&mut self.questions),
+            Some("requests") => Some(&mut self.claims),
+            Some(_) | None => None,
+        };
+        match (&*change.kind, of_log) {
+            ("cleared", Some(openings)) => openings.clear(),
+            ("removed", Some(openings)) => {
+                let ranges = change.ranges.as_deref().unwrap_or_default();
+                let is_removed = |seq: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&seq));
+                openings.retain(|seq, _| !is_removed(seq));
+            }
+            ("restored" | "adopted" | "created" | "deleted", None) => *self = Self::default(),
+            _ => {}
+        }
     }
 
     /// Returns a line for each opening that has no end yet.
     pub(super) fn open(self) -> Vec<String> {
-        let question = |(seq, held): (u64, Held)| {
-            let Held { at, agent, text } = held;
+        let question = |(seq, opening): (u64, Opening)| {
+            let Opening { at, agent, text } = opening;
             format!("open: questions/{seq} {text:?} (asked by {agent} at {at})")
         };
-        let claim = |(_, held): (u64, Held)| format!("open: {} at {}", held.text, held.at);
+        let claim =
+            |(_, opening): (u64, Opening)| format!("open: {} at {}", opening.text, opening.at);
         let questions = self.questions.into_iter().map(question);
         let all = questions.chain(self.claims.into_iter().map(claim));
         all.map(|text| line(&text).into_owned()).collect()
     }
 }
 
-impl Held {
+impl Opening {
     fn of(commit: &Commit<'_>, agent: Option<&str>, text: String) -> Self {
         Self { at: commit.at.to_string(), agent: agent.unwrap_or("-").to_owned(), text }
     }
@@ -136,10 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_one_line_with_its_answer() {
+    fn a_question_is_a_line_and_its_answer_refers_to_it() {
         let mut pairs = Pairs::default();
         let asked = r#"{"kind":"appended","log":"questions","entries":[{"seq":1,"item":{"question":"q?"}},{"seq":2,"item":{"text":"r?"}}]}"#;
-        assert!(said(&mut pairs, 1, "A", asked).is_empty());
+        let expected = [r#"questions/1 asked: "q?""#, r#"questions/2 asked: "r?""#];
+        assert_eq!(said(&mut pairs, 1, "A", asked), expected);
         let answered = r#"{"kind":"updated","log":"questions","seq":1,"item":{"question":"q?","answer":"yes"}}"#;
         let expected = r#"questions/1 "q?" → "yes" (asked by A 12.0 s before)"#;
         assert_eq!(said(&mut pairs, 13, "P", answered), [expected]);
@@ -148,15 +181,15 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_one_line_with_its_end() {
+    fn a_claim_is_a_line_and_its_end_refers_to_it() {
         let mut pairs = Pairs::default();
         let claimed = r#"{"kind":"claimed","request":4,"agent":"B","fence":9,"expires_at":"x"}"#;
-        assert!(said(&mut pairs, 1, "B", claimed).is_empty());
-        assert!(said(&mut pairs, 2, "B", claimed).is_empty());
+        assert_eq!(said(&mut pairs, 1, "B", claimed), ["requests/4 claimed by B, fence 9"]);
+        assert!(said(&mut pairs, 2, "B", claimed).is_empty(), "a renewal");
         let done = r#"{"kind":"finished","request":4,"fence":9,"result":1},{"kind":"state_put","path":"a","value":1}"#;
         let expected = ["requests/4 done: 1 (claimed by B 3.0 s before)", "state/a = 1"];
         assert_eq!(said(&mut pairs, 4, "B", done), expected);
-        assert!(said(&mut pairs, 5, "B", claimed).is_empty());
+        assert_eq!(said(&mut pairs, 5, "B", claimed).len(), 1);
         assert_eq!(
             pairs.open(),
             ["open: requests/4 claimed by B, fence 9 at 2026-11-21T07:03:05.500Z"]
@@ -171,5 +204,25 @@ mod tests {
         let other = r#"{"kind":"appended","log":"requests","entries":[{"seq":1,"item":{"question":"q?"}}]}"#;
         assert_eq!(said(&mut pairs, 1, "A", other).len(), 1);
         assert!(pairs.open().is_empty());
+    }
+
+    #[test]
+    fn what_is_taken_away_is_not_open() {
+        let asked = r#"{"kind":"appended","log":"questions","entries":[{"seq":1,"item":{"text":"a"}},{"seq":2,"item":{"text":"b"}},{"seq":5,"item":{"text":"c"}}]}"#;
+        let claimed = r#"{"kind":"claimed","request":4,"agent":"B","fence":9,"expires_at":"x"}"#;
+        let open_after = |change: &str| {
+            let mut pairs = Pairs::default();
+            said(&mut pairs, 1, "A", asked);
+            said(&mut pairs, 2, "B", claimed);
+            said(&mut pairs, 3, "C", change);
+            pairs.open().len()
+        };
+        assert_eq!(open_after(r#"{"kind":"state_put","path":"a","value":1}"#), 4);
+        let removed = r#"{"kind":"removed","log":"questions","ranges":[[1,1],[5,9]]}"#;
+        assert_eq!(open_after(removed), 2);
+        assert_eq!(open_after(r#"{"kind":"cleared","log":"questions"}"#), 1);
+        assert_eq!(open_after(r#"{"kind":"cleared","log":"requests"}"#), 3);
+        assert_eq!(open_after(r#"{"kind":"cleared","log":"screenshots"}"#), 4);
+        assert_eq!(open_after(r#"{"kind":"restored","to":3}"#), 0);
     }
 }

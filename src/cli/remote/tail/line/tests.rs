@@ -91,3 +91,15 @@ fn an_event_is_one_bounded_line_whatever_is_in_it() {
     let many = vec![r#"{"kind":"cleared","log":"requests"}"#; 50].join(",");
     assert!(said(&many).ends_with("requests cleared; and 42 more"), "{}", said(&many));
 }
+
+#[test]
+fn an_agent_of_wide_characters_keeps_the_columns() {
+    let line = |agent: &str| {
+        let data = format!(
+            r#"{{"revision":7,"at":"2026-11-21T07:03:11.123Z","agent":"{agent}","changes":[]}}"#
+        );
+        commit_line(Paint::Plain, "kind", &Commit::read(&data).unwrap(), &[])
+    };
+    assert_eq!(line("北京🚀"), "     7 07:03:11 北京🚀       kind           ");
+    assert_eq!(line("שלום"), "     7 07:03:11 שלום         kind           ");
+}
