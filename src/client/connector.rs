@@ -65,7 +65,8 @@ impl Connector {
     }
 
     async fn connect(mut self, uri: Uri) -> Result<Stream, ConnectError> {
-        let tcp = self.tcp.call(uri.clone()).await.map_err(tcp_failure)?;
+        let limit = self.limit;
+        let tcp = self.tcp.call(uri.clone()).await.map_err(|error| tcp_failure(error, limit))?;
         let Some(tls) = self.tls.filter(|_| uri.scheme() == Some(&Scheme::HTTPS)) else {
             return Ok(Stream::Plain(tcp));
         };
@@ -77,12 +78,15 @@ impl Connector {
     }
 }
 
-fn tcp_failure(error: impl StdError + Send + Sync + 'static) -> ConnectError {
+fn tcp_failure(error: impl StdError + Send + Sync + 'static, limit: Duration) -> ConnectError {
     let mut source: Option<&(dyn StdError + 'static)> = Some(&error);
     while let Some(cause) = source {
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        if kind == Some(io::ErrorKind::ConnectionRefused) {
-            return ConnectError::Refused;
+        match kind {
+            Some(io::ErrorKind::ConnectionRefused) => return ConnectError::Refused,
+            // The time of TCP and that of the whole connection end together.
+            Some(io::ErrorKind::TimedOut) => return ConnectError::Timeout(limit),
+            Some(_) | None => {}
         }
         source = cause.source();
     }
