@@ -7,18 +7,22 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::directory::{Directory, Unanswered};
+use super::progress::{Bar, show_while};
 use super::{Failure, note};
-use crate::control::{AskError, BackedUp, Line, Request};
-use crate::store::{IsOver, Store as _, StoreError};
+use crate::control::{AskError, BackedUp, Line, Request, Step};
+use crate::store::{IsOver, Progress, Store as _, StoreError};
 
 /// Copy a data directory, even while a server runs
 ///
 /// The copy is an ordinary data directory: 'check --data NEWDIR' verifies it, and 'serve --data NEWDIR' serves it. It
 /// holds every write acknowledged before the backup began, and appears only once complete. It needs as much space as
-/// the database; images are hard-linked, and copied only to another file system. Tags and signed addresses of the
-/// original are not valid for the copy. A running server writes the copy itself, as its own user and in its own
-/// file-system view. A failed backup leaves a directory that ends in .partial and can be removed.
+/// the database; images are hard-linked, and copied only to another file system. Entity tags and signed URLs of the
+/// original are not valid for the copy. A running server writes the copy itself, as its own user, at the path as it
+/// sees it, which in a container may be another place. A failed backup leaves a directory that ends in .partial and can be removed.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard backup --data /var/lib/blackboard --to /backups/today\n\
+\x20 blackboard check --data /backups/today")]
 pub(super) struct Backup {
     /// Directory to create, outside the data directory; an existing path is refused, an empty directory accepted
     #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
@@ -56,8 +60,8 @@ impl Backup {
             .map_err(|source| NotBackedUp::Path { path: self.to.clone(), source })?;
         match self.directory.look()? {
             Some(store) => {
-                let never: IsOver = Arc::new(|| false);
-                let copied = store.back_up(&to, &never)?;
+                let (never, progress): (IsOver, _) = (Arc::new(|| false), Progress::default());
+                let copied = show_while(&progress, || store.back_up(&to, &never, &progress))?;
                 Ok(BackedUp { bytes: copied.bytes, images: copied.blobs })
             }
             None => self.ask(&to),
@@ -65,10 +69,19 @@ impl Backup {
     }
 
     fn ask(&self, to: &Path) -> Result<BackedUp, NotBackedUp> {
-        let mut asking = self.directory.ask_server(&Request::Backup { to: to.to_owned() })?;
+        let mut bar = Bar::of_stages();
+        let request = Request::Backup { to: to.to_owned(), progress: !bar.is_hidden() };
+        let mut asking = self.directory.ask_server(&request)?;
         loop {
-            if let Line::Done(told) = asking.line()? {
-                return serde_json::from_str(&told).map_err(NotBackedUp::Unreadable);
+            match asking.line()? {
+                Line::Part(line) => {
+                    let Step { progress } =
+                        serde_json::from_slice(&line).map_err(NotBackedUp::Unreadable)?;
+                    bar.show(progress);
+                }
+                Line::Done(told) => {
+                    return serde_json::from_str(&told).map_err(NotBackedUp::Unreadable);
+                }
             }
         }
     }

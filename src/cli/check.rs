@@ -7,14 +7,15 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::directory::{Directory, Unanswered};
+use super::progress::{Bar, show_while};
 use super::salvage::{Draft, Unsalvaged, make};
 use super::{Failure, note};
-use crate::control::{AskError, Checked, Fault, Line, Request};
+use crate::control::{AskError, Checked, Fault, Finding, Line, Request, Step};
 use crate::error_chain::Chain;
 use crate::printable::line;
 use crate::service::Soundness;
-use crate::service::check;
-use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
+use crate::service::check_counted;
+use crate::store::{IsOver, Progress, SqliteStore, Store as _, StoreError};
 
 /// Verify a whole data directory; exit 0 if it is intact, else 1
 ///
@@ -23,11 +24,13 @@ use crate::store::{IsOver, SqliteStore, Store as _, StoreError};
 /// temporary directory, and checked there; incomplete sessions are listed. A running server does the check itself, on
 /// one processor, and cannot empty its write-ahead log until the check ends.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard check --data /var/lib/blackboard")]
 pub(super) struct Check {
     /// Check a copy of the database in this directory instead; the copy is removed afterwards
     ///
     /// Needs the space of the database; images are hard-linked. A running server makes the copy itself, as its own
-    /// user and in its own file-system view. A failed check leaves a directory named blackboard-check-…, which can
+    /// user, at the path as it sees it. A failed check leaves a directory named blackboard-check-…, which can
     /// be removed.
     #[arg(long, env = "BLACKBOARD_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -123,14 +126,20 @@ impl Check {
         scratch: Option<PathBuf>,
         tell: &mut impl FnMut(&str) -> io::Result<()>,
     ) -> Result<Checked, Unsound> {
-        let mut asking = self.directory.ask_server(&Request::Check { scratch })?;
+        let mut bar = Bar::of_stages();
+        let request = Request::Check { scratch, progress: !bar.is_hidden() };
+        let mut asking = self.directory.ask_server(&request)?;
         loop {
             match asking.line()? {
-                Line::Part(line) => {
-                    let fault: Fault =
-                        serde_json::from_slice(&line).map_err(Unsound::Unreadable)?;
-                    tell(&fault.damaged)?;
-                }
+                Line::Part(line) => match serde_json::from_slice(&line) {
+                    Ok(Finding::Step(Step { progress })) => bar.show(progress),
+                    Ok(Finding::Fault(Fault { damaged })) => {
+                        // The work is done, and the line is for standard output.
+                        bar = Bar::hidden();
+                        tell(&damaged)?;
+                    }
+                    Err(error) => return Err(Unsound::Unreadable(error)),
+                },
                 Line::Done(told) => {
                     return serde_json::from_str(&told).map_err(Unsound::Unreadable);
                 }
@@ -179,6 +188,9 @@ fn absolute(path: &Path) -> Result<PathBuf, Unsound> {
 /// Checks a store that no server has open.
 fn here(store: &SqliteStore, scratch: Option<&Path>) -> Result<Soundness, StoreError> {
     let (mut found, never): (_, IsOver) = (None, Arc::new(|| false));
-    store.look_at(scratch, &never, &mut |store| found = Some(check(store)))?;
+    let progress = Progress::default();
+    show_while(&progress, || {
+        store.look_at(scratch, &never, &mut |store| found = Some(check_counted(store, &progress)))
+    })?;
     found.unwrap_or(Err(StoreError::Closed))
 }

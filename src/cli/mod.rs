@@ -5,15 +5,15 @@ mod check;
 mod connection;
 mod directory;
 mod environment;
-mod export;
 mod healthcheck;
-mod import;
 mod mcp;
 mod openapi;
 mod print_config;
+mod progress;
 mod remote;
 mod salvage;
 mod serve;
+mod session;
 mod shell;
 mod token;
 
@@ -41,8 +41,8 @@ enum Command {
     Token(token::Token),
     Backup(backup::Backup),
     Check(check::Check),
-    Export(export::Export),
-    Import(import::Import),
+    Export(session::Export),
+    Import(session::Import),
     Mcp(mcp::Mcp),
     Salvage(salvage::Salvage),
     Healthcheck(healthcheck::Healthcheck),

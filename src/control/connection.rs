@@ -65,9 +65,12 @@ async fn carry_out(
         Request::Tokens {} => tokens::list(of_store, answer).await,
         Request::DisableTokens {} => tokens::disable(of_store).await,
         Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,
-        Request::Backup { to } => unless_gone(input, backups::backup(service, to)).await,
-        Request::Check { scratch } => {
-            unless_gone(input, backups::check(service, scratch.as_deref(), answer)).await
+        Request::Backup { to, progress } => {
+            unless_gone(input, backups::backup(service, to, *progress, answer)).await
+        }
+        Request::Check { scratch, progress } => {
+            let check = backups::check(service, scratch.as_deref(), *progress, answer);
+            unless_gone(input, check).await
         }
     }
 }

@@ -17,7 +17,7 @@ mod server;
 mod socket;
 mod tokens;
 
-pub use backups::{BackedUp, Checked, Fault};
+pub use backups::{BackedUp, Checked, Fault, Finding, Step};
 pub use client::{AskError, Asking, Line};
 pub use connection::converse;
 pub use request::{Request, Sought};

@@ -53,13 +53,25 @@ pub enum Request {
     Backup {
         /// The absolute path of the backup, absent or empty.
         to: PathBuf,
+        /// Sends a [`Step`](super::Step) line from time to time.
+        #[serde(default, skip_serializing_if = "is_false")]
+        progress: bool,
     },
     /// Checks the store: a [`Fault`](super::Fault) line for each damaged place.
     Check {
         /// The absolute path for a copy that is checked instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scratch: Option<PathBuf>,
+        /// Sends a [`Step`](super::Step) line from time to time.
+        #[serde(default, skip_serializing_if = "is_false")]
+        progress: bool,
     },
+}
+
+/// A member that is false is not sent: a server of another version may not know it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A session in a listing.

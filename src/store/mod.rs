@@ -24,6 +24,7 @@ pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
 pub use sqlite::pins::Pin;
 pub use types::error::StoreError;
+pub use types::progress::{Progress, Reached, Stage};
 pub use types::run::{End, Outcome, Run};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
 pub use types::stored::{
@@ -260,7 +261,12 @@ pub trait Store: BlobStore {
     /// [`StoreError::Occupied`] or [`StoreError::Within`] for an unusable directory, [`StoreError::Copying`] during
     /// another copy, [`StoreError::Full`], [`StoreError::Closed`] once `is_over` returns true, or the reason the copy
     /// failed.
-    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError>;
+    fn back_up(
+        &self,
+        to: &Path,
+        is_over: &IsOver,
+        progress: &Progress,
+    ) -> Result<Copied, StoreError>;
 
     /// Calls `look` with the store in place, which may change between two reads. With `scratch`, calls it with a
     /// temporary copy in that directory.

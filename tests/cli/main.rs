@@ -11,6 +11,7 @@ mod forward;
 mod guide;
 mod history;
 mod logs;
+mod progress;
 mod refusals;
 mod server;
 mod shell;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::check::{Soundness, check_changing, check_unless};
 use crate::service::{Service, ServiceError};
-use crate::store::{Copied, IsOver, Store, StoreError};
+use crate::store::{Copied, IsOver, Progress, Store, StoreError};
 
 impl Service {
     /// Makes a backup in a directory that is absent or empty.
@@ -15,8 +15,12 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Store`] if it cannot be made there; [`ServiceError::Stopping`].
-    pub async fn back_up(&self, to: PathBuf) -> Result<Copied, ServiceError> {
-        self.copying(move |store, is_over| store.back_up(&to, is_over)).await
+    pub async fn back_up(
+        &self,
+        to: PathBuf,
+        progress: Arc<Progress>,
+    ) -> Result<Copied, ServiceError> {
+        self.copying(move |store, is_over| store.back_up(&to, is_over, &progress)).await
     }
 
     /// Checks the store in place, or a copy in the directory `scratch`, which is removed afterwards.
@@ -24,13 +28,17 @@ impl Service {
     /// # Errors
     ///
     /// As for [`back_up`](Self::back_up), or where it cannot be read at all.
-    pub async fn check(&self, scratch: Option<PathBuf>) -> Result<Soundness, ServiceError> {
+    pub async fn check(
+        &self,
+        scratch: Option<PathBuf>,
+        progress: Arc<Progress>,
+    ) -> Result<Soundness, ServiceError> {
         self.copying(move |store, is_over| {
             let (mut found, scratch) = (None, scratch.as_deref());
             store.look_at(scratch, is_over, &mut |store| {
                 found = Some(match scratch {
-                    Some(_) => check_unless(store, is_over),
-                    None => check_changing(store, is_over),
+                    Some(_) => check_unless(store, is_over, &progress),
+                    None => check_changing(store, is_over, &progress),
                 });
             })?;
             found.unwrap_or(Err(StoreError::Closed))

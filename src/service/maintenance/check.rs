@@ -9,7 +9,9 @@ use crate::board::{Board, Digest, Revision, SessionId, SessionName, Summary};
 use crate::service::sessions::replay::Whole;
 use crate::service::startup::damage::{Damage, DamageCause, Loading};
 use crate::service::startup::scan::{is_of_history, name_of, summary};
-use crate::store::{IsOver, NameRow, Record, Store, StoreError, Stored, StoredSession, SummaryRow};
+use crate::store::{
+    IsOver, NameRow, Progress, Record, Stage, Store, StoreError, Stored, StoredSession, SummaryRow,
+};
 
 /// Result of a check.
 #[derive(Debug)]
@@ -106,37 +108,57 @@ fn image_text(image: &DamagedImage) -> String {
 ///
 /// [`StoreError`] if the store cannot be read at all.
 pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+    check_counted(store, &Progress::default())
+}
+
+/// Checks like [`check`], and counts what it has read.
+///
+/// # Errors
+///
+/// As for [`check`].
+pub fn check_counted(store: &dyn Store, progress: &Progress) -> Result<Soundness, StoreError> {
     let never: IsOver = Arc::new(|| false);
-    check_unless(store, &never)
+    check_unless(store, &never, progress)
 }
 
 /// Checks a store under writes. A fault that a second check does not find was a change between two reads, such as a
 /// deletion between the commit of a screenshot and its image.
-pub(crate) fn check_changing(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
-    let found = check_unless(store, is_over)?;
+pub(crate) fn check_changing(
+    store: &dyn Store,
+    is_over: &IsOver,
+    progress: &Progress,
+) -> Result<Soundness, StoreError> {
+    let found = check_unless(store, is_over, progress)?;
     if found.is_sound() {
         return Ok(found);
     }
     let before = found.faults().collect();
-    let mut again = check_unless(store, is_over)?;
+    let mut again = check_unless(store, is_over, progress)?;
     again.retain_repeated(&before);
     Ok(again)
 }
 
 /// Checks like [`check`], and stops with [`StoreError::Closed`] once `is_over` says so.
-pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundness, StoreError> {
+pub(crate) fn check_unless(
+    store: &dyn Store,
+    is_over: &IsOver,
+    progress: &Progress,
+) -> Result<Soundness, StoreError> {
     let mut checked = Checked { caches: caches(store)?, ..Checked::default() };
     for stored in store.sessions().iter().filter(|stored| stored.is_damaged) {
         checked.set_aside(stored);
     }
+    progress.begin(Stage::Commits, commits_expected(store));
     store.replay(&mut |stored| {
         checked.take(&stored);
+        progress.advance(u64::from(matches!(stored, Stored::Commit(_))));
         if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     checked.end_bases();
     checked.find_lost_ends();
     checked.find_names(store)?;
     let Checked { sessions, damage, commits, .. } = checked;
+    progress.begin(Stage::Pages, 0);
     let tokens_damaged = store.tokens()?.iter().filter(|token| token.body.is_none()).count();
     let mut soundness = Soundness {
         commits,
@@ -150,11 +172,16 @@ pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
     if is_over() {
         return Err(StoreError::Closed);
     }
-    for loading in sessions.iter().filter(|loading| loading.board.life().is_some()) {
+    let mut present: Vec<_> = sessions.iter().collect();
+    present.retain(|loading| loading.board.life().is_some());
+    let images: usize = present.iter().map(|loading| loading.board.images().count()).sum();
+    progress.begin(Stage::Images, u64::try_from(images).unwrap_or(u64::MAX));
+    for loading in present {
         soundness.sessions += 1;
         let session = loading.board.id();
         for (digest, _) in loading.board.images() {
             soundness.images += 1;
+            progress.advance(1);
             if is_over() {
                 return Err(StoreError::Closed);
             }
@@ -166,6 +193,15 @@ pub(crate) fn check_unless(store: &dyn Store, is_over: &IsOver) -> Result<Soundn
         }
     }
     Ok(soundness)
+}
+
+/// Returns the number of commits after the bases.
+fn commits_expected(store: &dyn Store) -> u64 {
+    let commits = |stored: &StoredSession| {
+        let base = store.base(stored.session).unwrap_or_default();
+        stored.head.0.saturating_sub(base.0)
+    };
+    store.sessions().iter().map(commits).sum()
 }
 
 /// The snapshot and the summary of a session, to be compared with its history.

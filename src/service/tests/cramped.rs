@@ -16,7 +16,7 @@ use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
     BlobDraft, BlobStore, Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax,
-    Pin, Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob,
+    Pin, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob,
     StoredSession, SummaryRow, TokenRow,
 };
 
@@ -262,8 +262,13 @@ impl Store for Cramped {
         self.store.forget(sessions)
     }
 
-    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
-        self.store.back_up(to, is_over)
+    fn back_up(
+        &self,
+        to: &Path,
+        is_over: &IsOver,
+        progress: &Progress,
+    ) -> Result<Copied, StoreError> {
+        self.store.back_up(to, is_over, progress)
     }
 
     fn look_at(

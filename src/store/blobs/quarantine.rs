@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Blobs, digest_of, list, remove_home, session_of, write_synced};
 use crate::board::{Digest, SessionId};
 use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
-use crate::store::{Copied, IsOver, StoreError};
+use crate::store::{Copied, IsOver, Progress, Stage, StoreError};
 
 /// The quarantine's directory, beside those of the sessions.
 const ASIDE: &str = "removed";
@@ -84,15 +84,18 @@ impl PutAside<'_> {
         &self,
         to: &Path,
         room: &Room,
-        is_over: &IsOver,
+        (is_over, progress): (&IsOver, &Progress),
         copied: &mut Copied,
     ) -> Result<(), StoreError> {
         make_dir(to)?;
         let mut copy = Copy { to, room, is_over, copied };
-        for home in list(&self.blobs.root)? {
+        let homes = list(&self.blobs.root)?;
+        progress.begin(Stage::SessionImages, u64::try_from(homes.len()).unwrap_or(u64::MAX));
+        for home in homes {
             if let Some(session) = session_of(&home) {
                 copy.home(session, &home)?;
             }
+            progress.advance(1);
         }
         for removed in list(&self.blobs.aside.dir)? {
             if let Some(session) = session_of(&removed) {

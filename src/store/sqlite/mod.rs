@@ -33,8 +33,8 @@ use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{
-    Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin, Record, Run,
-    SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
+    Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin, Progress, Record,
+    Run, SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use index::Histories;
@@ -251,8 +251,13 @@ impl Store for SqliteStore {
         self.room.free_space()
     }
 
-    fn back_up(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
-        self.back_up_to(to, is_over)
+    fn back_up(
+        &self,
+        to: &Path,
+        is_over: &IsOver,
+        progress: &Progress,
+    ) -> Result<Copied, StoreError> {
+        self.back_up_to(to, is_over, progress)
     }
 
     fn look_at(

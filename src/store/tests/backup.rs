@@ -53,13 +53,32 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_copy_counts_how_far_it_has_come() {
+    let (dir, store) = filled();
+    let progress = Arc::new(Progress::default());
+    let (looked, seen) = (Arc::clone(&progress), Arc::new(parking_lot::Mutex::new(Vec::new())));
+    let stages = Arc::clone(&seen);
+    let looks: IsOver = Arc::new(move || {
+        stages.lock().push(looked.reached());
+        false
+    });
+    store.back_up(&dir.path().join("copy"), &looks, &progress).unwrap();
+    let seen = seen.lock();
+    let bytes = seen.iter().filter(|reached| reached.stage == Stage::Database);
+    let bytes: Vec<u64> = bytes.map(|reached| reached.done).collect();
+    assert!(bytes.is_sorted() && bytes.last().is_some_and(|last| *last > 0), "{seen:?}");
+    let end = Reached { stage: Stage::SessionImages, done: 2, total: 2 };
+    assert_eq!(progress.reached(), end);
+}
+
+#[test]
 fn a_copy_has_all_and_is_another_store() {
     let (dir, store) = filled();
     let signed = store.signing_key().sign(b"x");
     let to = dir.path().join("copy");
     fs::create_dir(&to).unwrap();
     fs::write(dir.path().join("data").join("admin-token"), "bb_x").unwrap();
-    let copied = store.back_up(&to, &never()).unwrap();
+    let copied = store.back_up(&to, &never(), &Progress::default()).unwrap();
     assert_eq!(copied.blobs, 4);
     assert_eq!(names(&to), ["blackboard.db", "blobs"]);
     assert_eq!(names(dir.path()), ["copy", "data"]);
@@ -81,11 +100,14 @@ fn a_copy_has_all_and_is_another_store() {
 fn every_server_that_opens_a_copy_first_has_an_epoch_of_its_own() {
     let (dir, store) = filled();
     let to = dir.path().join("copy");
-    store.back_up(&to, &never()).unwrap();
+    store.back_up(&to, &never(), &Progress::default()).unwrap();
     // An unserved opening draws no epoch.
     drop(SqliteStore::open_unserved(&to).unwrap());
     let again = dir.path().join("again");
-    SqliteStore::open_unserved(&to).unwrap().back_up(&again, &never()).unwrap();
+    SqliteStore::open_unserved(&to)
+        .unwrap()
+        .back_up(&again, &never(), &Progress::default())
+        .unwrap();
     let (one, two) = (open(&to).epoch(), open(&again).epoch());
     assert!(one != two && one != store.epoch() && two != store.epoch());
     assert_eq!(open(&to).epoch(), one);
@@ -101,7 +123,7 @@ fn the_old_key_is_nowhere_in_a_copy() {
     let (epoch, key): (Vec<u8>, Vec<u8>) =
         database.query_one(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let to = dir.path().join("copy");
-    store.back_up(&to, &never()).unwrap();
+    store.back_up(&to, &never(), &Progress::default()).unwrap();
     let bytes = fs::read(to.join("blackboard.db")).unwrap();
     for secret in [epoch, key] {
         assert!(!bytes.windows(secret.len()).any(|window| window == secret));
@@ -127,7 +149,7 @@ fn what_is_removed_while_a_copy_is_made_is_in_it() {
         false
     });
     let to = dir.path().join("copy");
-    store.back_up(&to, &removes).unwrap();
+    store.back_up(&to, &removes, &Progress::default()).unwrap();
     assert_eq!(blobs(&open(&to)), before);
     assert_eq!(blobs(&store), []);
     assert_eq!(names(&dir.path().join("data").join("blobs")), [] as [&str; 0]);
@@ -145,7 +167,7 @@ fn copy_while(
         false
     });
     let to = dir.path().join("copy");
-    store.back_up(&to, &acts).unwrap();
+    store.back_up(&to, &acts, &Progress::default()).unwrap();
     open(&to)
 }
 
@@ -254,31 +276,33 @@ fn what_comes_to_nothing_leaves_nothing() {
     let (dir, store) = filled();
     let over: IsOver = Arc::new(|| true);
     let to = dir.path().join("copy");
-    assert!(matches!(store.back_up(&to, &over), Err(StoreError::Closed)));
+    assert!(matches!(store.back_up(&to, &over, &Progress::default()), Err(StoreError::Closed)));
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full").join("x"), "").unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     for occupied in ["full", "file", "data"] {
-        let refused = store.back_up(&dir.path().join(occupied), &never());
+        let refused = store.back_up(&dir.path().join(occupied), &never(), &Progress::default());
         assert!(
             matches!(refused, Err(StoreError::Occupied { .. } | StoreError::Within { .. })),
             "{occupied}: {refused:?}"
         );
     }
     for within in ["data/copy", "data/blobs/copy", "data/../data/copy"] {
-        let refused = store.back_up(&dir.path().join(within), &never());
+        let refused = store.back_up(&dir.path().join(within), &never(), &Progress::default());
         assert!(matches!(refused, Err(StoreError::Within { .. })), "{within}: {refused:?}");
     }
-    let nowhere = store.back_up(&dir.path().join("no").join("copy"), &never());
+    let nowhere =
+        store.back_up(&dir.path().join("no").join("copy"), &never(), &Progress::default());
     assert!(matches!(nowhere, Err(StoreError::Io { .. })), "{nowhere:?}");
     assert_eq!(names(dir.path()), ["data", "file", "full"]);
     let again = Arc::clone(&store);
     let second: IsOver = Arc::new(move || {
-        let refused = again.back_up(Path::new("x"), &(Arc::new(|| false) as IsOver));
+        let refused =
+            again.back_up(Path::new("x"), &(Arc::new(|| false) as IsOver), &Progress::default());
         assert!(matches!(refused, Err(StoreError::Copying)), "{refused:?}");
         false
     });
-    store.back_up(&to, &second).unwrap();
+    store.back_up(&to, &second, &Progress::default()).unwrap();
 }
 
 #[test]
@@ -287,7 +311,7 @@ fn no_room_is_said_before_anything_is_written() {
     drop(store);
     let options = SqliteOptions { free_bytes_min: 1 << 60, ..OPTIONS };
     let store = SqliteStore::open(&dir.path().join("data"), options).unwrap();
-    let refused = store.back_up(&dir.path().join("copy"), &never());
+    let refused = store.back_up(&dir.path().join("copy"), &never(), &Progress::default());
     assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
     assert_eq!(names(dir.path()), ["data"]);
 }
@@ -311,7 +335,7 @@ fn an_unfinished_copy_is_not_opened() {
         }
         false
     });
-    store.back_up(&dir.path().join("copy"), &keeps).unwrap();
+    store.back_up(&dir.path().join("copy"), &keeps, &Progress::default()).unwrap();
     assert!(matches!(SqliteStore::open(&kept, OPTIONS), Err(StoreError::Unfinished { .. })));
     assert!(!SqliteStore::is_in(&kept).unwrap());
 }
@@ -320,7 +344,7 @@ fn an_unfinished_copy_is_not_opened() {
 fn blobs_are_linked() {
     let (dir, store) = filled();
     let to = dir.path().join("copy");
-    store.back_up(&to, &never()).unwrap();
+    store.back_up(&to, &never(), &Progress::default()).unwrap();
     let blob = |data: &Path| {
         let home = data.join("blobs").join(ANNA.to_string());
         fs::metadata(home.join(Digest::of(b"both").to_string())).unwrap().ino()

@@ -12,7 +12,7 @@ use crate::service::tests::clock::*;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;
 use crate::service::*;
-use crate::store::Store;
+use crate::store::{Progress, Reached, Stage, Store};
 
 /// A session's archive, whole.
 pub(crate) async fn out(service: &Service, session: &str) -> String {
@@ -187,7 +187,11 @@ async fn an_archive_out_in_and_out_again_is_the_same_to_the_byte() {
     assert_eq!(out(&service, "two").await, longer);
     stop(service).await;
     let store = open(dir.path());
-    let soundness = check(&store).unwrap();
+    let progress = Progress::default();
+    let soundness = check_counted(&store, &progress).unwrap();
+    let images = u64::try_from(soundness.images).unwrap();
+    let end = Reached { stage: Stage::Images, done: images, total: images };
+    assert_eq!(progress.reached(), end);
     assert!(soundness.is_sound(), "{soundness:?}");
 }
 

@@ -23,7 +23,7 @@ use crate::store::sqlite::index::{Base, Owner};
 use crate::store::sqlite::rows::bases::{HistoryRow, session_of};
 use crate::store::sqlite::rows::parts::{REVISION_END, SNAPSHOT};
 use crate::store::sqlite::schema;
-use crate::store::{IsOver, JournalId, SqliteStore, StoreError, StoredSession};
+use crate::store::{IsOver, JournalId, Progress, SqliteStore, StoreError, StoredSession};
 
 /// The maximum bytes of rows in one read, which ends with the row that reaches it, and in one sync: a writer's sync
 /// waits for the disk meanwhile.
@@ -52,6 +52,7 @@ pub(crate) struct Copying<'a> {
     file: File,
     room: &'a Room,
     is_over: &'a IsOver,
+    progress: &'a Progress,
     /// The last commit of each session found in the journal.
     in_journal: HashMap<SessionId, Revision>,
     /// Bytes written since the last rest, the time of that rest, and the journal's bytes then.
@@ -72,7 +73,7 @@ impl<'a> Copying<'a> {
         store: &'a SqliteStore,
         path: &Path,
         room: &'a Room,
-        is_over: &'a IsOver,
+        (is_over, progress): (&'a IsOver, &'a Progress),
     ) -> Result<Self, StoreError> {
         let to = schema::make(path)?;
         to.execute_batch(
@@ -84,6 +85,7 @@ impl<'a> Copying<'a> {
             file: File::open(path).map_err(StoreError::io(path))?,
             room,
             is_over,
+            progress,
             in_journal: HashMap::new(),
             unsynced: 0,
             rested: Instant::now(),
@@ -371,6 +373,7 @@ impl<'a> Copying<'a> {
     fn write(&mut self, table: &str, row: &RawRow) -> Result<(), StoreError> {
         row.write(&self.to, table)?;
         self.unsynced += row.bytes();
+        self.progress.advance(u64::try_from(row.bytes()).unwrap_or(u64::MAX));
         Ok(())
     }
 

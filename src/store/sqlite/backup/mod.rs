@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::DATABASE;
 use crate::store::files::destination::vacant_dir;
 use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
-use crate::store::{Copied, FileBytes, IsOver, SqliteStore, Store, StoreError};
+use crate::store::{Copied, FileBytes, IsOver, Progress, SqliteStore, Stage, Store, StoreError};
 use database::Copying;
 
 /// The name of a copy's database until the copy is complete.
@@ -39,10 +39,15 @@ pub(crate) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
 }
 
 impl SqliteStore {
-    pub(crate) fn back_up_to(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+    pub(crate) fn back_up_to(
+        &self,
+        to: &Path,
+        is_over: &IsOver,
+        progress: &Progress,
+    ) -> Result<Copied, StoreError> {
         let to = self.target(to)?;
         let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
-        self.copy_whole(&to, is_over)
+        self.copy_whole(&to, is_over, progress)
     }
 
     /// Calls `look` with the store, or with a copy of it.
@@ -73,7 +78,7 @@ impl SqliteStore {
         let place = self.target(&scratch.join(name))?;
         let copied = match self.source.is_in_place() {
             true => self.copy_files(&place, is_over),
-            false => self.copy_whole(&place, is_over).map(drop),
+            false => self.copy_whole(&place, is_over, &Progress::default()).map(drop),
         };
         let looked = copied.and_then(|()| {
             look(&Self::open_unserved(&place)?);
@@ -94,7 +99,8 @@ impl SqliteStore {
             fs::copy(&from, to.join(name)).map_err(StoreError::io(&from))?;
         }
         let aside = self.blobs.as_they_are();
-        aside.copy_to(&to.join("blobs"), &room, is_over, &mut Copied::default())
+        let progress = Progress::default();
+        aside.copy_to(&to.join("blobs"), &room, (is_over, &progress), &mut Copied::default())
     }
 
     fn data(&self) -> &Path {
@@ -116,7 +122,12 @@ impl SqliteStore {
         Ok(to)
     }
 
-    fn copy_whole(&self, to: &Path, is_over: &IsOver) -> Result<Copied, StoreError> {
+    fn copy_whole(
+        &self,
+        to: &Path,
+        is_over: &IsOver,
+        progress: &Progress,
+    ) -> Result<Copied, StoreError> {
         let draft = Draft::beside(to)?;
         let room = self.room.elsewhere(&draft.dir);
         // The quarantine begins before the database is read.
@@ -124,20 +135,28 @@ impl SqliteStore {
             true => self.blobs.as_they_are(),
             false => self.blobs.put_removed_aside()?,
         };
-        let bytes = self.copy_database(&draft.dir.join(UNFINISHED), &room, is_over)?;
+        let bytes = self.copy_database(&draft.dir.join(UNFINISHED), &room, (is_over, progress))?;
         let mut copied = Copied { bytes, ..Copied::default() };
-        aside.copy_to(&draft.dir.join("blobs"), &room, is_over, &mut copied)?;
+        aside.copy_to(&draft.dir.join("blobs"), &room, (is_over, progress), &mut copied)?;
         drop(aside);
         draft.finish(to)?;
         Ok(copied)
     }
 
     /// Copies the database. Returns the length of the copy.
-    fn copy_database(&self, to: &Path, room: &Room, is_over: &IsOver) -> Result<u64, StoreError> {
-        if !room.is_for(FileBytes::of(&self.path).database) {
+    fn copy_database(
+        &self,
+        to: &Path,
+        room: &Room,
+        (is_over, progress): (&IsOver, &Progress),
+    ) -> Result<u64, StoreError> {
+        let FileBytes { database, log } = FileBytes::of(&self.path);
+        if !room.is_for(database) {
             return Err(StoreError::Full);
         }
-        Copying::begin(self, to, room, is_over)?.run()
+        // What is in the log is mostly not in the database yet.
+        progress.begin(Stage::Database, database.max(log));
+        Copying::begin(self, to, room, (is_over, progress))?.run()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `blackboard export`
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -11,9 +11,10 @@ use serde::Deserialize;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::directory::{Answering, Directory, Unanswered};
-use super::{Failure, note};
 use crate::board::SessionName;
+use crate::cli::Failure;
+use crate::cli::directory::{Answering, Directory, Unanswered};
+use crate::cli::progress::Bar;
 use crate::control::{AskError, Line, Request, Sought};
 use crate::error_chain::Chain;
 use crate::store::{StoreError, vacant_dir, vacant_file};
@@ -27,14 +28,18 @@ const FILE_NAME_BYTES_MAX: usize = 255;
 /// Bytes that a file name keeps unescaped.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Export a session as an archive, as GET …/archive returns it
+/// Export a session, or all of them, as archives with their history
 ///
-/// Writes to standard output without --to. A file appears only once complete. The archive of a damaged session has
+/// An archive is what GET /v1/sessions/SESSION/archive returns. Writes to standard output without --to. A file appears only once complete. The archive of a damaged session has
 /// what could be read; the damage is reported, and the exit code is 1. The data directory is not changed: without a
 /// running server, values that have expired since are still included.
 #[derive(Args, Debug)]
-pub(super) struct Export {
-    /// The session
+#[command(after_help = "Examples:\n\
+\x20 blackboard export demo --to demo.ndjson\n\
+\x20 blackboard export demo | gzip > demo.ndjson.gz\n\
+\x20 blackboard export --all --to archives")]
+pub(in crate::cli) struct Export {
+    /// Session to export
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
@@ -92,7 +97,7 @@ impl Reached {
 }
 
 impl Export {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(in crate::cli) fn run(self) -> Result<(), Failure> {
         self.export().map_err(Failure::failed)
     }
 
@@ -105,10 +110,18 @@ impl Export {
         }
         let answering = self.directory.telling()?;
         match (self.session, self.to) {
-            (Some(session), Some(to)) => to_file(&answering, session, &to),
+            (Some(session), Some(to)) => {
+                let bar = Bar::of_bytes(session.as_str(), None);
+                to_file(&answering, session, &to, &bar)
+            }
             (Some(session), None) => {
+                // The archive itself would run into the bar.
+                let bar = match io::stdout().is_terminal() {
+                    true => Bar::hidden(),
+                    false => Bar::of_bytes(session.as_str(), None),
+                };
                 let mut out = io::stdout().lock();
-                let reached = copy(&answering, session, &mut out)?;
+                let reached = copy(&answering, session, &mut out, &bar)?;
                 out.flush().map_err(Unexported::Output)?;
                 reached.whole()
             }
@@ -122,22 +135,25 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
     let unwritten = |source| Unexported::Write { path: dir.to_owned(), source };
     fs::create_dir_all(dir).map_err(unwritten)?;
     let mut failed = 0;
-    for session in names(answering)? {
+    let (sessions, unseen) = (names(answering)?, Bar::hidden());
+    let bar = Bar::of_units("sessions", sessions.len());
+    for session in sessions {
         let name = file_name(&session);
         let exported = match name {
-            Some(name) => to_file(answering, session.clone(), &dir.join(name)),
+            Some(name) => to_file(answering, session.clone(), &dir.join(name), &unseen),
             None => Err(Unexported::LongName),
         };
         match exported {
-            Ok(()) => note(format_args!("exported {session}")),
+            Ok(()) => bar.note(format_args!("exported {session}")),
             Err(Unexported::Ask(AskError::Failed { code, .. })) if code == "session-not-found" => {
-                note(format_args!("skipped {session}: deleted meanwhile"));
+                bar.note(format_args!("skipped {session}: deleted meanwhile"));
             }
             Err(error) => {
-                note(format_args!("error: {session}: {}", Chain(&error)));
+                bar.note(format_args!("error: {session}: {}", Chain(&error)));
                 failed += 1;
             }
         }
+        bar.advance(1);
     }
     if failed == 0 { Ok(()) } else { Err(Unexported::Some(failed)) }
 }
@@ -158,7 +174,12 @@ fn file_name(session: &SessionName) -> Option<String> {
 }
 
 /// Renames the file to its final name once it is synced.
-fn to_file(answering: &Answering, session: SessionName, to: &Path) -> Result<(), Unexported> {
+fn to_file(
+    answering: &Answering,
+    session: SessionName,
+    to: &Path,
+    bar: &Bar,
+) -> Result<(), Unexported> {
     let mut temporary = to.as_os_str().to_owned();
     temporary.push(format!(".{}", process::id()));
     let temporary = PathBuf::from(temporary);
@@ -166,7 +187,7 @@ fn to_file(answering: &Answering, session: SessionName, to: &Path) -> Result<(),
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true).mode(0o600);
     let file = options.open(&temporary).map_err(unwritten)?;
-    let written = write_synced(answering, session, &file)
+    let written = write_synced(answering, session, &file, bar)
         .and_then(|reached| fs::rename(&temporary, to).map(|()| reached).map_err(unwritten))
         .and_then(|reached| sync_parent(to).map(|()| reached).map_err(unwritten));
     if written.is_err() {
@@ -179,9 +200,10 @@ fn write_synced(
     answering: &Answering,
     session: SessionName,
     file: &File,
+    bar: &Bar,
 ) -> Result<Reached, Unexported> {
     let mut out = BufWriter::new(file);
-    let reached = copy(answering, session, &mut out)?;
+    let reached = copy(answering, session, &mut out, bar)?;
     out.flush().and_then(|()| file.sync_all()).map_err(Unexported::Output)?;
     Ok(reached)
 }
@@ -196,11 +218,15 @@ fn copy(
     answering: &Answering,
     session: SessionName,
     out: &mut impl Write,
+    bar: &Bar,
 ) -> Result<Reached, Unexported> {
     let mut asking = answering.ask(&Request::Export { session })?;
     loop {
         match asking.line()? {
-            Line::Part(line) => out.write_all(&line).map_err(Unexported::Output)?,
+            Line::Part(line) => {
+                out.write_all(&line).map_err(Unexported::Output)?;
+                bar.advance(line.len() as u64);
+            }
             Line::Done(told) => {
                 return serde_json::from_str(&told).map_err(Unexported::Unreadable);
             }

@@ -1,17 +1,18 @@
 //! `blackboard import`
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::directory::{Answering, Directory, Unanswered};
 use super::export::SUFFIX;
-use super::{Failure, note};
 use crate::board::SessionName;
+use crate::cli::Failure;
+use crate::cli::directory::{Answering, Directory, Unanswered};
+use crate::cli::progress::Bar;
 use crate::control::{AskError, Line, Request};
 use crate::error_chain::Chain;
 
@@ -23,8 +24,11 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Reads standard input without --from. The session's name must be free. Claims of the archive have ended and its
 /// idempotency keys are forgotten.
 #[derive(Args, Debug)]
-pub(super) struct Import {
-    /// The session
+#[command(after_help = "Examples:\n\
+\x20 blackboard import copy --from demo.ndjson\n\
+\x20 blackboard import --all --from archives --create --data new")]
+pub(in crate::cli) struct Import {
+    /// Name of the new session
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
@@ -69,7 +73,7 @@ struct Made {
 }
 
 impl Import {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(in crate::cli) fn run(self) -> Result<(), Failure> {
         self.import().map_err(Failure::failed)
     }
 
@@ -77,8 +81,19 @@ impl Import {
         self.directory.present_or(self.create)?;
         let answering = self.directory.answering()?;
         match (self.session, self.from) {
-            (Some(session), Some(from)) => from_file(&answering, &session, &from),
-            (Some(session), None) => take_in(&answering, &session, &mut io::stdin().lock()),
+            (Some(session), Some(from)) => {
+                let bar =
+                    Bar::of_bytes(session.as_str(), fs::metadata(&from).ok().map(|it| it.len()));
+                from_file(&answering, &session, &from, &bar)
+            }
+            (Some(session), None) => {
+                // The terminal shows what is typed.
+                let bar = match io::stdin().is_terminal() {
+                    true => Bar::hidden(),
+                    false => Bar::of_bytes(session.as_str(), None),
+                };
+                take_in(&answering, &session, &mut io::stdin().lock(), &bar)
+            }
             (None, from) => all(&answering, &from.unwrap_or_default()),
         }
     }
@@ -87,10 +102,17 @@ impl Import {
 /// Imports each file as its session; a failure does not stop the others.
 fn all(answering: &Answering, dir: &Path) -> Result<(), Unimported> {
     let mut failed = 0;
-    for path in files(dir).map_err(|source| Unimported::Read { path: dir.to_owned(), source })? {
-        let imported = session_of(&path).and_then(|name| from_file(answering, &name, &path));
+    let files = files(dir).map_err(|source| Unimported::Read { path: dir.to_owned(), source })?;
+    let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+    let bar = Bar::of_bytes("archives", Some(files.iter().map(length).sum()));
+    let mut end = 0;
+    for path in files {
+        end += length(&path);
+        let imported = session_of(&path).and_then(|name| from_file(answering, &name, &path, &bar));
+        // A refused archive was not read to its end.
+        bar.move_to(end);
         if let Err(error) = imported {
-            note(format_args!("error: {}: {}", path.display(), Chain(&error)));
+            bar.note(format_args!("error: {}: {}", path.display(), Chain(&error)));
             failed += 1;
         }
     }
@@ -115,16 +137,22 @@ fn session_of(path: &Path) -> Result<SessionName, Unimported> {
     plain.ok_or(Unimported::Name(name))
 }
 
-fn from_file(answering: &Answering, session: &SessionName, from: &Path) -> Result<(), Unimported> {
+fn from_file(
+    answering: &Answering,
+    session: &SessionName,
+    from: &Path,
+    bar: &Bar,
+) -> Result<(), Unimported> {
     let mut file =
         File::open(from).map_err(|source| Unimported::Read { path: from.to_owned(), source })?;
-    take_in(answering, session, &mut file)
+    take_in(answering, session, &mut file, bar)
 }
 
 fn take_in(
     answering: &Answering,
     session: &SessionName,
     archive: &mut impl Read,
+    bar: &Bar,
 ) -> Result<(), Unimported> {
     let mut asking = answering.ask(&Request::Import { session: session.clone() })?;
     let mut piece = vec![0; PIECE_BYTES];
@@ -134,12 +162,13 @@ fn take_in(
         if bytes.is_empty() || !asking.send(bytes)? {
             break;
         }
+        bar.advance(bytes.len() as u64);
     }
     asking.end()?;
     loop {
         if let Line::Done(told) = asking.line()? {
             let made: Made = serde_json::from_str(&told).map_err(Unimported::Unreadable)?;
-            note(format_args!("imported {session} at revision {}", made.revision));
+            bar.note(format_args!("imported {session} at revision {}", made.revision));
             return Ok(());
         }
     }
