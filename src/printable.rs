@@ -93,7 +93,9 @@ mod tests {
 
     #[test]
     fn a_column_is_as_wide_as_a_terminal_shows_it() {
-        for (text, columns) in [("a", 1), ("é", 1), ("北京", 4), ("🚀", 2), ("שלום", 4), ("e\u{301}", 1)] {
+        for (text, columns) in
+            [("a", 1), ("é", 1), ("北京", 4), ("🚀", 2), ("שלום", 4), ("e\u{301}", 1)]
+        {
             assert_eq!(width(text), columns, "{text}");
             let filled = padded(text, 6);
             assert!(filled.starts_with(text) && width(&filled) == 6, "{filled:?}");

@@ -27,7 +27,7 @@ use crate::telemetry;
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(10), silence: Duration::from_secs(75) };
 
-/// Bridge an MCP host that only starts processes to a running server
+/// Connect a program that speaks MCP over standard input to a server
 ///
 /// Reads JSON-RPC messages from standard input, a line each, sends each to the server's /mcp, and writes the server's
 /// messages to standard output, a line each; nothing else is written there. Ends with its input, 10 s later if
@@ -38,9 +38,11 @@ const LIMITS: Limits =
 /// 'writer', and gives BLACKBOARD_URL and BLACKBOARD_TOKEN as its environment.
 #[derive(Args, Debug)]
 #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
+#[command(after_help = "Examples:\n\
+\x20 blackboard mcp --session demo --agent writer --tools worker")]
 pub(super) struct Mcp {
     /// Session of all calls that name no other
-    #[arg(long, env = "BLACKBOARD_SESSION", value_name = "NAME")]
+    #[arg(long, env = "BLACKBOARD_SESSION", value_name = "SESSION")]
     session: Option<SessionName>,
 
     /// Tools to offer to the model; by default the server chooses

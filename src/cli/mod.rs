@@ -29,7 +29,7 @@ use crate::printable::line;
 
 /// A durable blackboard that agents on many devices share over HTTP.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version, arg_required_else_help = true, help_template = shell::groups_template())]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -140,41 +140,4 @@ fn put(text: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::{CommandFactory, Subcommand};
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    /// The flags of commands on a server that hold for all calls; the others say what one call does.
-    const OF_ALL_CALLS: [&str; 7] =
-        ["url", "token-file", "agent", "ca", "config", "format", "color"];
-
-    #[test]
-    fn every_flag_is_an_environment_variable_too() {
-        let mut top = Cli::command();
-        top.build();
-        let remote = remote::Remote::augment_subcommands(clap::Command::new("remote"));
-        let is_remote = |name: &str| remote.find_subcommand(name).is_some();
-        for command in top.get_subcommands() {
-            let all = [command].into_iter().chain(command.get_subcommands());
-            for arg in all.flat_map(clap::Command::get_arguments) {
-                // A confirmation is given for one call, not for all.
-                let own = |flag: &&str| !["help", "version", "yes"].contains(flag);
-                let Some(flag) = arg.get_long().filter(own) else { continue };
-                let Some(env) = arg.get_env().and_then(|env| env.to_str()) else {
-                    let of_one_call =
-                        !OF_ALL_CALLS.contains(&flag) || command.get_name() == "prompt";
-                    assert!(is_remote(command.get_name()) && of_one_call, "--{flag} has none");
-                    continue;
-                };
-                let name = flag.replace('-', "_").to_uppercase();
-                assert!(env.starts_with("BLACKBOARD_") && env.ends_with(&name));
-            }
-        }
-    }
-}
+mod tests;

@@ -21,15 +21,15 @@ use crate::service::{
 };
 use crate::store::{SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
 
-/// Recover everything intact from a damaged data directory into a new one; exit 0 if nothing was lost, else 1
+/// Recover what is intact of a damaged data directory into a new one
 ///
-/// The damaged directory is only read; no server may be using it. Intact sessions are taken whole, with their images,
+/// Exits with 0 if nothing was lost, else with 1. The damaged directory is only read; no server may be using it. Intact sessions are taken whole, with their images,
 /// and so are tokens. A damaged session keeps its name and its history up to the damage, and its losses are listed.
 /// Needs the space of the store, and temporarily that of its database once more.
 #[derive(Args, Debug)]
 pub(super) struct Salvage {
     /// Directory to create; an existing path is refused, an empty directory accepted
-    #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "DIR")]
+    #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "NEWDIR")]
     to: PathBuf,
 
     /// The damaged data directory

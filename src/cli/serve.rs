@@ -20,6 +20,9 @@ const RUNTIME_END_MAX: Duration = Duration::from_secs(1);
 
 /// Serve the blackboards of a data directory over HTTP
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard serve\n\
+\x20 blackboard serve --data /var/lib/blackboard --listen :8733 --require-token")]
 pub(super) struct Serve {
     #[command(flatten)]
     config: Config,

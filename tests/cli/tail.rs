@@ -86,7 +86,7 @@ fn colours_are_there_only_when_asked_for() {
 }
 
 #[test]
-fn compact_shows_questions_and_claims_when_they_open_and_refers_to_them_when_they_end() {
+fn compact_shows_what_opens_and_refers_to_it_at_its_end() {
     let server = Server::start();
     server.json(&["post", "demo/requests", "work"]);
     let tail = ["tail", "demo", "--compact", "--format", "table", "--after", "0"];

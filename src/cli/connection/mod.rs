@@ -37,11 +37,11 @@ pub(super) struct Connection {
     #[arg(long, env = "BLACKBOARD_TOKEN_FILE", value_name = "PATH")]
     token_file: Option<PathBuf>,
 
-    /// Agent that writes, unless the token is bound to one
-    #[arg(long, env = "BLACKBOARD_AGENT", value_name = "NAME")]
+    /// Name of the agent or person that writes; needless if the token is bound to one
+    #[arg(long, env = "BLACKBOARD_AGENT", value_name = "AGENT")]
     agent: Option<AgentName>,
 
-    /// PEM file of the only root certificates to trust; by default those of the system
+    /// PEM file with the root certificates to trust, instead of those of the system
     #[arg(long, env = "BLACKBOARD_CA", value_name = "PATH")]
     ca: Option<PathBuf>,
 

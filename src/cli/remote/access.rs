@@ -12,14 +12,15 @@ use crate::cli::{Failure, note};
 /// The server and the form of output.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Access {
-    /// Form of the output
+    /// Format of the output
     #[arg(
         long,
         env = "BLACKBOARD_FORMAT",
         value_name = "FORMAT",
         value_enum,
         default_value = "auto",
-        hide_env_values = true
+        hide_env_values = true,
+        help_heading = "Output"
     )]
     format: Format,
 

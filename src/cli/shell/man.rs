@@ -8,6 +8,9 @@ use clap::{Args, Command, CommandFactory as _};
 
 use crate::cli::{Cli, Failure, put};
 
+/// The heading of the examples, as they are written after the help.
+const EXTRA: &str = ".SH EXTRA\nExamples:\n";
+
 /// Print the manual page, or write the pages of all commands
 ///
 /// Without --dir prints the page of the command line, or of one COMMAND: blackboard man tail | man -l -
@@ -66,5 +69,6 @@ fn write(command: &Command, dir: &Path) -> Result<(), Unwritten> {
 fn page(command: &Command) -> io::Result<String> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    // It has no name for what comes after the help.
+    Ok(String::from_utf8_lossy(&text).replacen(EXTRA, ".SH EXAMPLES\n", 1))
 }

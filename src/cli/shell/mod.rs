@@ -1,7 +1,9 @@
-//! Completions and manual pages of the commands.
+//! Completions, manual pages and the overview of the commands.
 
 mod completions;
+mod groups;
 mod man;
 
 pub(super) use completions::Completions;
+pub(super) use groups::template as groups_template;
 pub(super) use man::Man;

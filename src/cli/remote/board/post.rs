@@ -19,12 +19,16 @@ use crate::cli::remote::server::{JSON, Write};
 
 const NDJSON: &str = "application/x-ndjson";
 
-/// Append to a log
+/// Append to a log: a request, a question, a step, a screenshot
 ///
 /// ITEM is JSON if it begins with {, [ or ", and otherwise a text, which becomes {"text": …}. An array is many items, all
 /// or none. Without ITEM the body is read from --file or standard input: JSON, with --ndjson an item a line, or for
 /// screenshots an image.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard post demo/requests '{\"request\":\"Make a chart\",\"device\":\"linux\"}'\n\
+\x20 blackboard post demo/trajectories --ndjson --file steps.ndjson --agent LinuxAgent\n\
+\x20 blackboard post demo/screenshots --file screen.png")]
 pub(in crate::cli) struct Post {
     /// Log to append to, as SESSION/requests
     #[arg(value_name = "SESSION/LOG")]

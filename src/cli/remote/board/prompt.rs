@@ -13,17 +13,20 @@ use crate::cli::remote::query::Query;
 use crate::cli::remote::screen::{Format, Screen};
 use crate::cli::remote::server::JSON;
 
-/// Print a board as a model reads it
+/// Print a session as a prompt for a language model
 ///
-/// The form is markdown on a terminal, and otherwise parts, the content of a message. Images are shown as addresses on a
-/// terminal unless --images says otherwise.
+/// The format is markdown on a terminal, and otherwise parts, the content of a message in JSON. On a terminal images are
+/// URLs unless --images says otherwise.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard prompt demo --format markdown\n\
+\x20 blackboard prompt demo --format anthropic --max-tokens 8000 --screenshots 1")]
 pub(in crate::cli) struct Prompt {
     /// Session to print
     #[arg(value_name = "SESSION")]
     session: SessionName,
 
-    /// Provider's form of the prompt
+    /// Format of the prompt: the API of a provider, or a text
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<PromptForm>,
 
@@ -31,7 +34,7 @@ pub(in crate::cli) struct Prompt {
     #[arg(long, value_name = "PART,…", value_delimiter = ',')]
     include: Vec<String>,
 
-    /// Members to print of steps
+    /// Members of each step in the trajectories to print
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     keys: Vec<String>,
 
@@ -43,20 +46,20 @@ pub(in crate::cli) struct Prompt {
     #[arg(long, value_name = "N")]
     screenshots: Option<u64>,
 
-    /// Form of images: inline, url or none
-    #[arg(long, value_name = "FORM")]
+    /// Images in the prompt: inline, url or none
+    #[arg(long, value_name = "FORMAT")]
     images: Option<String>,
 
     /// Leave out the oldest entries beyond this estimate of tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 
-    /// Profile of the session's settings
+    /// Profile of the session's settings that gives the options left out here
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 
     /// Print the board as it was at this revision or checkpoint
-    #[arg(long, value_name = "REVISION|NAME")]
+    #[arg(long, value_name = "REVISION|CHECKPOINT")]
     at: Option<String>,
 
     #[command(flatten)]
@@ -67,7 +70,7 @@ pub(in crate::cli) struct Prompt {
 #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PromptForm {
-    /// A message's content in OpenAI's Chat Completions, as the original makes it
+    /// A message's content in OpenAI's Chat Completions
     Parts,
     /// OpenAI's Responses
     Responses,
@@ -75,7 +78,7 @@ enum PromptForm {
     Anthropic,
     /// Google's Gemini
     Gemini,
-    /// A text
+    /// A text for people
     Markdown,
 }
 

@@ -12,16 +12,18 @@ use crate::cli::remote::screen::Table;
 ///
 /// All words must be found; "a phrase", begin* and -without are understood.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard search '\"disk full\" linux -test' --since 2026-11-22T09:30:00Z")]
 pub(in crate::cli) struct Search {
     /// Words to find
     #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
     words: String,
 
     /// Only this session
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "SESSION")]
     session: Option<String>,
 
-    /// Only sessions whose names begin so
+    /// Only sessions whose names begin with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
@@ -37,7 +39,7 @@ pub(in crate::cli) struct Search {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Most hits
+    /// Maximum number of results
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 

@@ -12,8 +12,10 @@ use crate::cli::remote::screen::Table;
 ///
 /// A page of at most --limit sessions, in the order of their names; --after continues after a name.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard sessions --prefix team- --limit 10")]
 pub(in crate::cli) struct Sessions {
-    /// Only sessions whose names begin so
+    /// Only sessions whose names begin with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
@@ -21,12 +23,12 @@ pub(in crate::cli) struct Sessions {
     #[arg(long, value_name = "NAME:VALUE")]
     label: Option<String>,
 
-    /// Most sessions of the page
+    /// Maximum number of sessions to list
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
     /// Only sessions after this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "SESSION")]
     after: Option<String>,
 
     #[command(flatten)]

@@ -21,13 +21,18 @@ const LATEST: u64 = 20;
 /// PLACE is SESSION, SESSION/requests or SESSION/requests/3; a log is questions, requests, trajectories, screenshots or
 /// agents/NAME/memory. Of a log the last 20 entries are shown; --after pages through it from the beginning.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard show demo\n\
+\x20 blackboard show demo/requests --pending\n\
+\x20 blackboard show demo/agents/HostAgent/memory --latest 5\n\
+\x20 blackboard show demo/requests/3 --at v1")]
 pub(in crate::cli) struct Show {
     /// Session, log or entry
     #[arg(value_name = "PLACE")]
     place: Place,
 
     /// Show the board as it was at this revision or checkpoint
-    #[arg(long, value_name = "REVISION|NAME")]
+    #[arg(long, value_name = "REVISION|CHECKPOINT")]
     at: Option<String>,
 
     /// Show the last N matching entries of the log
@@ -38,7 +43,7 @@ pub(in crate::cli) struct Show {
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
 
-    /// Most entries of a page
+    /// Maximum number of entries to list
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 

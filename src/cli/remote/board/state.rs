@@ -21,6 +21,10 @@ use crate::printable::line;
 ///
 /// A value is named by SESSION/path/to/it; SESSION alone is the whole state. In a name ~1 is / and ~0 is ~.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard state set demo/devices/linux/ready true\n\
+\x20 blackboard state get demo/devices\n\
+\x20 blackboard state add demo/pages 1")]
 pub(in crate::cli) struct State {
     #[command(subcommand)]
     command: Command,
@@ -42,7 +46,7 @@ struct Get {
     place: ValuePlace,
 
     /// Show the state as it was at this revision or checkpoint
-    #[arg(long, value_name = "REVISION|NAME")]
+    #[arg(long, value_name = "REVISION|CHECKPOINT")]
     at: Option<String>,
 
     #[command(flatten)]

@@ -16,6 +16,9 @@ use crate::cli::remote::server::Write;
 
 /// Name the present revision of a session, or list its checkpoints
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard checkpoint demo\n\
+\x20 blackboard checkpoint demo v1")]
 pub(in crate::cli) struct Checkpoint {
     /// Session of the checkpoint
     #[arg(value_name = "SESSION")]

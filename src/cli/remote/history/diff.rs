@@ -13,6 +13,9 @@ use crate::cli::remote::screen::Table;
 
 /// Show what changed on a board between two revisions
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard diff demo v1\n\
+\x20 blackboard diff demo 12 20")]
 pub(in crate::cli) struct Diff {
     /// Session to look at
     #[arg(value_name = "SESSION")]
@@ -26,11 +29,11 @@ pub(in crate::cli) struct Diff {
     #[arg(value_name = "TO")]
     to: Option<String>,
 
-    /// Most differences of the page
+    /// Maximum number of differences to list
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Continue after the 'next' of another page
+    /// Continue a list: the value of 'next' that it ended with
     #[arg(long, value_name = "NEXT")]
     after: Option<u64>,
 

@@ -15,6 +15,8 @@ use crate::cli::remote::server::Write;
 
 /// Start another session from a board as it is, or as it was
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard fork demo second-try --at v1")]
 pub(in crate::cli) struct Fork {
     /// Session to fork
     #[arg(value_name = "SESSION")]
@@ -25,7 +27,7 @@ pub(in crate::cli) struct Fork {
     to: SessionName,
 
     /// Revision or checkpoint to start from [default: the present one]
-    #[arg(long, value_name = "REVISION|NAME")]
+    #[arg(long, value_name = "REVISION|CHECKPOINT")]
     at: Option<String>,
 
     #[command(flatten)]

@@ -16,13 +16,15 @@ use crate::cli::remote::server::Write;
 ///
 /// The reset is a commit of its own: restoring the revision before it undoes it. Claims end.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard restore demo v1")]
 pub(in crate::cli) struct Restore {
     /// Session to restore
     #[arg(value_name = "SESSION")]
     session: SessionName,
 
     /// Revision or checkpoint
-    #[arg(value_name = "REVISION|NAME")]
+    #[arg(value_name = "REVISION|CHECKPOINT")]
     at: String,
 
     #[command(flatten)]

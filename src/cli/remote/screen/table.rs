@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn columns_stand_under_each_other_whatever_the_script() {
-        let names = ["北京市", "🚀 launch", "שלום", "مرحبا", "e\u{301}te\u{301}", "👩\u{200d}🚀", "plain"];
+        let names =
+            ["北京市", "🚀 launch", "שלום", "مرحبا", "e\u{301}te\u{301}", "👩\u{200d}🚀", "plain"];
         let mut table = Table::of(&["NAME", "N"]);
         names.iter().for_each(|name| table.row([(*name).to_owned(), "#".to_owned()]));
         let text = table.text();
@@ -75,7 +76,10 @@ mod tests {
             .collect();
         assert_eq!(columns.len(), names.len());
         assert!(columns.iter().all(|column| *column == columns[0]), "{text}");
-        assert!(text.contains("北京市") && text.contains("🚀 launch") && text.contains("שלום"), "{text}");
+        assert!(
+            text.contains("北京市") && text.contains("🚀 launch") && text.contains("שלום"),
+            "{text}"
+        );
     }
 
     #[test]

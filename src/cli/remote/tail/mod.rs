@@ -29,6 +29,10 @@ use crate::printable::plain;
 /// Shows each commit once and in order, from now on or after a revision, until it is interrupted. After a restart of the
 /// server, or a broken connection, it goes on where it was. Times are UTC. The session need not exist yet.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard tail demo\n\
+\x20 blackboard tail demo --after 0 --compact\n\
+\x20 blackboard tail demo --on state/devices,requests --json")]
 pub(in crate::cli) struct Tail {
     /// Session to follow
     #[arg(value_name = "SESSION")]
@@ -46,18 +50,18 @@ pub(in crate::cli) struct Tail {
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 
-    /// End after so many events
+    /// End after this number of events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
     /// Short lines for questions and claims; an answer or an end says by whom and how long ago its question or claim was
     ///
     /// Renewals of claims are left out. Questions and claims that are still open are listed at the end.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     compact: bool,
 
     /// Print an event as one line of JSON, like --format json
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 
     /// Colour the lines
@@ -67,7 +71,8 @@ pub(in crate::cli) struct Tail {
         value_name = "WHEN",
         value_enum,
         default_value = "auto",
-        hide_env_values = true
+        hide_env_values = true,
+        help_heading = "Output"
     )]
     color: Color,
 

@@ -66,8 +66,8 @@ impl Pairs {
         let said = said.collect();
         let room = OPEN_MAX.saturating_sub(self.questions.len());
         let openings = all.into_iter().take(room);
-        let openings = openings
-            .map(|(seq, text)| (seq, Opening::of(commit, commit.agent.as_deref(), text)));
+        let openings =
+            openings.map(|(seq, text)| (seq, Opening::of(commit, commit.agent.as_deref(), text)));
         self.questions.extend(openings);
         said
     }
@@ -95,10 +95,8 @@ impl Pairs {
         request: u64,
     ) -> Option<String> {
         let agent = change.agent.as_deref();
-        let is_renewed = self
-            .claims
-            .get(&request)
-            .is_some_and(|opening| Some(opening.agent.as_str()) == agent);
+        let is_renewed =
+            self.claims.get(&request).is_some_and(|opening| Some(opening.agent.as_str()) == agent);
         if is_renewed {
             return None;
         }
@@ -120,7 +118,8 @@ impl Pairs {
             ("cleared", Some(openings)) => openings.clear(),
             ("removed", Some(openings)) => {
                 let ranges = change.ranges.as_deref().unwrap_or_default();
-                let is_removed = |seq: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&seq));
+                let is_removed =
+                    |seq: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&seq));
                 openings.retain(|seq, _| !is_removed(seq));
             }
             ("restored" | "adopted" | "created" | "deleted", None) => *self = Self::default(),

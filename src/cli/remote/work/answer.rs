@@ -17,6 +17,9 @@ use crate::cli::remote::server::Write;
 ///
 /// The first answer wins; a later one is refused with exit code 6. 'blackboard inbox' lists the open questions.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard answer demo/1 'Bars'\n\
+\x20 blackboard answer demo/2 --skip")]
 pub(in crate::cli) struct Answer {
     /// Question, as SESSION/questions/3 or SESSION/3
     #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::question)]

@@ -32,6 +32,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Prints the answer; with --format json the entry. The wait goes on through a restart of the server. Exit code 7 says
 /// that nobody answered in time, or that the question was skipped or expired without a default.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard ask demo 'Bars or lines?' --timeout 10m\n\
+\x20 blackboard ask demo 'Delete it?' --expires 1h --default no")]
 pub(in crate::cli) struct Ask {
     /// Session to ask in
     #[arg(value_name = "SESSION")]

@@ -25,16 +25,20 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Claim a request, or the oldest one that can be claimed
 ///
-/// Needs --agent, unless the token is bound to one. Prints the request with the fence of the claim, which 'finish' and
-/// 'fail' take. Repeated by the same agent, the claim of a named request is renewed. Exit code 6 says that another
+/// Needs --agent, unless the token is bound to one. Prints the request, and the fence: the number of this claim, which
+/// 'finish' and 'fail' take. Repeated by the same agent, the claim of a named request is renewed. Exit code 6 says that another
 /// agent has the request, 7 that there is none to claim.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard claim demo --agent LinuxAgent --ttl 5m --wait 1h\n\
+\x20 blackboard claim demo --agent LinuxAgent --match '{\"device\":\"linux\"}'\n\
+\x20 blackboard claim demo/3 --agent LinuxAgent")]
 pub(in crate::cli) struct Claim {
     /// Session, or one request as SESSION/requests/3 or SESSION/3
     #[arg(value_name = "SESSION[/SEQ]", value_parser = Claimed::parse)]
     place: Claimed,
 
-    /// Duration of the claim
+    /// Time after which the claim ends unless it is renewed
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     ttl: Ttl,
 
@@ -55,6 +59,8 @@ pub(in crate::cli) struct Claim {
 
 /// Finish a claimed request, with its result
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard finish demo/3 '{\"file\":\"chart.png\"}' --agent LinuxAgent --fence 7")]
 pub(in crate::cli) struct Finish {
     /// Request, as SESSION/requests/3 or SESSION/3
     #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
@@ -64,7 +70,7 @@ pub(in crate::cli) struct Finish {
     #[arg(value_name = "RESULT", allow_hyphen_values = true)]
     result: Option<String>,
 
-    /// Fence of the claim, so that a claim that was lost meanwhile finishes nothing
+    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile finishes nothing
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
 
@@ -79,6 +85,8 @@ pub(in crate::cli) struct Finish {
 ///
 /// The request can be claimed again until its attempts are spent; then it has failed.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard fail demo/3 'The disk is full' --agent LinuxAgent")]
 pub(in crate::cli) struct Fail {
     /// Request, as SESSION/requests/3 or SESSION/3
     #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
@@ -88,7 +96,7 @@ pub(in crate::cli) struct Fail {
     #[arg(value_name = "REASON", allow_hyphen_values = true)]
     reason: Option<String>,
 
-    /// Fence of the claim, so that a claim that was lost meanwhile fails nothing
+    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile fails nothing
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
 

@@ -11,12 +11,15 @@ use crate::cli::remote::screen::Table;
 
 /// List the open questions of all sessions, or the pending requests
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard inbox\n\
+\x20 blackboard inbox --requests --label team:sales")]
 pub(in crate::cli) struct Inbox {
     /// List requests that nobody has claimed or done
     #[arg(long)]
     requests: bool,
 
-    /// Only sessions whose names begin so
+    /// Only sessions whose names begin with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
@@ -24,11 +27,11 @@ pub(in crate::cli) struct Inbox {
     #[arg(long, value_name = "NAME:VALUE")]
     label: Option<String>,
 
-    /// Most entries of the page
+    /// Maximum number of entries to list
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Continue after the 'next' of another page
+    /// Continue a list: the value of 'next' that it ended with
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 

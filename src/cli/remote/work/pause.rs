@@ -19,6 +19,8 @@ use crate::cli::remote::server::Write;
 /// Sets agents/NAME/paused in the session's state to true. An agent that obeys looks there between two steps, and waits
 /// until the value is absent. Nothing stops an agent that does not look.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard pause demo AppAgent --for 10m")]
 pub(in crate::cli) struct Pause {
     /// Session of the agent
     #[arg(value_name = "SESSION")]
