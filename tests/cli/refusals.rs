@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
@@ -10,35 +10,84 @@ use crate::server::{Done, Server, blackboard, finished};
 
 const SECRET: &str = "bb_0123456789secret";
 
-/// Each command with arguments that are valid.
-const COMMANDS: [&[&str]; 26] = [
-    &["tail", "demo"],
-    &["forward", "demo", "--to", "http://127.0.0.1:1"],
-    &["forward", "--questions", "--to", "http://127.0.0.1:1"],
-    &["sessions"],
-    &["show", "demo"],
-    &["show", "demo/requests"],
-    &["show", "demo/requests/1"],
-    &["post", "demo/requests", "text"],
-    &["state", "get", "demo"],
-    &["state", "set", "demo/a", "1"],
-    &["state", "add", "demo/a", "1"],
-    &["state", "rm", "demo/a"],
-    &["ask", "demo", "q?"],
-    &["answer", "demo/1", "a"],
-    &["inbox"],
-    &["claim", "demo"],
-    &["finish", "demo/1"],
-    &["fail", "demo/1"],
-    &["release", "demo/1"],
-    &["prompt", "demo"],
-    &["search", "a"],
-    &["diff", "demo", "1"],
-    &["checkpoint", "demo", "v1"],
-    &["fork", "demo", "copy"],
-    &["restore", "demo", "1"],
-    &["pause", "demo", "A"],
+/// Whether a command changes a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Reads,
+    Writes,
+    /// Writes, and makes the session if it does not exist.
+    Makes,
+}
+use Kind::{Makes, Reads, Writes};
+
+/// Each command on a server, in each form that sends another request, with arguments that are valid.
+const COMMANDS: [(Kind, &[&str]); 33] = [
+    (Reads, &["tail", "demo"]),
+    (Reads, &["sessions"]),
+    (Reads, &["show", "demo"]),
+    (Reads, &["show", "demo/requests"]),
+    (Reads, &["show", "demo/requests/1"]),
+    (Makes, &["post", "demo/requests", "text"]),
+    (Reads, &["state", "get", "demo"]),
+    (Makes, &["state", "set", "demo/a", "1"]),
+    (Makes, &["state", "add", "demo/a", "1"]),
+    (Writes, &["state", "rm", "demo/a"]),
+    (Makes, &["ask", "demo", "q?"]),
+    (Makes, &["ask", "demo", "q?", "--no-wait"]),
+    (Writes, &["answer", "demo/1", "a"]),
+    (Writes, &["answer", "demo/1", "--skip"]),
+    (Reads, &["inbox"]),
+    (Reads, &["inbox", "--requests"]),
+    (Writes, &["claim", "demo", "--agent", "A"]),
+    (Writes, &["claim", "demo/1", "--agent", "A"]),
+    (Writes, &["finish", "demo/1", "--agent", "A"]),
+    (Writes, &["fail", "demo/1", "--agent", "A"]),
+    (Writes, &["release", "demo/1", "--agent", "A"]),
+    (Reads, &["prompt", "demo"]),
+    (Reads, &["search", "a"]),
+    (Reads, &["diff", "demo", "1"]),
+    (Reads, &["diff", "demo", "1", "2"]),
+    (Reads, &["checkpoint", "demo"]),
+    (Writes, &["checkpoint", "demo", "v1"]),
+    (Writes, &["checkpoint", "demo", "v1", "--delete"]),
+    (Writes, &["fork", "demo", "copy"]),
+    (Writes, &["restore", "demo", "1"]),
+    (Makes, &["pause", "demo", "A"]),
+    (Writes, &["resume", "demo", "A"]),
+    (Reads, &["state", "get", "demo/a", "--at", "1"]),
 ];
+
+/// Commands on a server whose refusals have tests of their own.
+const TESTED_ELSEWHERE: [&str; 3] = ["mcp", "forward", "demo"];
+
+/// The classes of refusal: the answer's status, headers and code, and the exit code.
+const CLASSES: [(&str, &str, &str, i32); 15] = [
+    ("400 Bad Request", "", "invalid-parameter", 8),
+    ("401 Unauthorized", "", "unauthorized", 4),
+    ("403 Forbidden", "", "forbidden", 4),
+    ("404 Not Found", "", "session-not-found", 5),
+    ("408 Request Timeout", "", "request-timeout", 9),
+    ("409 Conflict", "", "some-conflict", 6),
+    ("410 Gone", "", "history-compacted", 5),
+    ("412 Precondition Failed", "", "precondition-failed", 7),
+    ("413 Content Too Large", "", "body-too-large", 8),
+    ("422 Unprocessable", "", "unsupported-value", 8),
+    ("429 Too Many", "Retry-After: 3600\r\n", "rate-limited\",\"x\":\"", 9),
+    ("500 Internal", "", "internal", 11),
+    ("503 Unavailable", "Retry-After: 3600\r\n", "overloaded", 9),
+    ("503 Unavailable", "", "stopping", 9),
+    ("507 Full", "", "session-full", 10),
+];
+
+/// Runs each command at the same time; most of them wait.
+fn of_each(check: impl Fn(Kind, &'static [&'static str]) + Sync) {
+    thread::scope(|scope| {
+        for (kind, arguments) in COMMANDS {
+            let check = &check;
+            scope.spawn(move || check(kind, arguments));
+        }
+    });
+}
 
 /// A server that gives every request this answer; returns its URL.
 fn scripted(head: &str, body: &str) -> String {
@@ -75,47 +124,215 @@ fn run(url: &str, arguments: &[&str]) -> Done {
     done
 }
 
+/// The names in a list of commands of a `--help`.
+fn listed(path: &[&str]) -> Vec<String> {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = blackboard(&home);
+    command.args(path).arg("--help");
+    let help = finished(command, "").text();
+    let lists = help.split("\n\n").filter(|block| {
+        let title = block.lines().next().unwrap_or_default();
+        let is_title = title.ends_with(':') && !title.starts_with(' ');
+        is_title
+            && !["Options:", "Arguments:", "Examples:", "Output:", "Connection:"].contains(&title)
+    });
+    let rows = lists.flat_map(|list| list.lines().skip(1));
+    let names = rows.filter_map(|row| row.strip_prefix("  ")?.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_on_a_server_has_a_row() {
+    let has_row = |path: &[&str]| COMMANDS.iter().any(|(_, arguments)| arguments.starts_with(path));
+    let top = listed(&[]);
+    assert!(top.len() >= 30 && top.contains(&"tail".to_owned()), "{top:?}");
+    let mut found = 0;
+    for name in top.iter().filter(|name| !TESTED_ELSEWHERE.contains(&name.as_str())) {
+        let help = |path: &[&str]| {
+            let home = tempfile::tempdir().unwrap();
+            let mut command = blackboard(&home);
+            command.args(path).arg("--help");
+            finished(command, "").text()
+        };
+        let nested = listed(&[name]);
+        let paths: Vec<Vec<&str>> = match nested.is_empty() {
+            true => vec![vec![name]],
+            false => nested.iter().map(|nested| vec![name.as_str(), nested]).collect(),
+        };
+        for path in paths.iter().filter(|path| help(path).contains("BLACKBOARD_TOKEN_FILE")) {
+            assert!(has_row(path), "{path:?} has no row in COMMANDS");
+            found += 1;
+        }
+    }
+    assert_eq!(found, 23);
+}
+
+#[test]
+fn every_exit_code_is_documented_as_it_is() {
+    const PAGE: &str =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/exit-codes.md"));
+    for (status, _, _, exit) in CLASSES {
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| {exit} |"))).unwrap();
+        assert!(row.contains(&status[..3]), "{status}: {row}");
+    }
+}
+
 #[test]
 fn every_command_says_what_each_class_of_refusal_is() {
     let problem = |code: &str| {
         format!(r#"{{"code":"{code}","detail":"the reason\n\u001b[2J {SECRET}","status":0}}"#)
     };
     let kind = "Content-Type: application/problem+json";
-    for (status, code, expected) in [
-        ("401 Unauthorized", "unauthorized", 4),
-        ("403 Forbidden", "forbidden", 4),
-        ("404 Not Found", "session-not-found", 5),
-        ("410 Gone", "history-compacted", 5),
-        ("409 Conflict", "some-conflict", 6),
-        ("412 Precondition Failed", "precondition-failed", 7),
-        ("422 Unprocessable", "unsupported-value", 8),
-        ("429 Too Many", "rate-limited\",\"x\":\"", 9),
-        ("507 Full", "session-full", 10),
-        ("500 Internal", "internal", 11),
-    ] {
-        let url = scripted(&format!("{status}\r\n{kind}"), &problem(code));
-        for arguments in COMMANDS {
+    for (status, headers, code, expected) in CLASSES {
+        let url = scripted(&format!("{status}\r\n{headers}{kind}"), &problem(code));
+        of_each(|_, arguments| {
             let line = run(&url, arguments).refusal(expected);
             assert!(line.starts_with("the reason\\u000a\\u001b[2J ***"), "{arguments:?}: {line}");
-        }
+            let code = code.split('"').next().unwrap();
+            assert!(line.contains(&format!("({code})")), "{arguments:?}: {line}");
+        });
     }
 }
 
 #[test]
-fn a_foreign_answer_and_no_answer_have_their_codes() {
+fn a_foreign_answer_and_no_server_have_their_codes() {
     let page = scripted("200 OK\r\nContent-Type: text/html", "<html>Log in</html>");
     let gateway = scripted("502 Bad Gateway\r\nContent-Type: text/html", "<html>");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let nothing = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    for arguments in COMMANDS.iter().copied().take(6) {
+    of_each(|_, arguments| {
         for url in [&page, &gateway] {
             let line = run(url, arguments).refusal(11);
-            assert!(line.contains("check --url"), "{line}");
+            assert!(line.contains("check --url"), "{arguments:?}: {line}");
+        }
+        let line = run(&nothing, arguments).refusal(3);
+        let expected = "the connection was refused; is the server running";
+        assert!(line.contains(expected), "{arguments:?}: {line}");
+    });
+}
+
+/// The sentence on a write without an answer, in a line that has it for a write only.
+fn says_how_to_repeat(kind: Kind, arguments: &[&str], line: &str) {
+    let says =
+        line.contains("whether it was done is unknown, so repeat it with --idempotency-key ");
+    assert_eq!(says, kind != Reads, "{arguments:?}: {line}");
+}
+
+#[test]
+fn a_connection_that_breaks_off_has_its_code() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || while listener.accept().is_ok() {});
+    of_each(|kind, arguments| {
+        let line = run(&url, arguments).refusal(3);
+        assert!(line.contains("the connection broke off"), "{arguments:?}: {line}");
+        says_how_to_repeat(kind, arguments, &line);
+    });
+}
+
+/// A host that takes no connection, as one behind a firewall: its queue of connections is full.
+#[test]
+fn a_host_that_does_not_answer_has_its_code() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let second = std::time::Duration::from_secs(1);
+    let mut queued = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, second) {
+        queued.push(stream);
+    }
+    let url = format!("http://{address}");
+    of_each(|_, arguments| {
+        let line = run(&url, arguments).refusal(3);
+        let expected = "no connection within 10 s; check --url (BLACKBOARD_URL) and the network";
+        assert!(line.contains(expected), "{arguments:?}: {line}");
+    });
+}
+
+/// This takes as long as the commands wait, which is longer than a read may wait in a server.
+#[test]
+fn a_server_that_says_nothing_has_its_code() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = listener.accept() {
+            held.push(stream);
+        }
+    });
+    of_each(|kind, arguments| {
+        let line = run(&url, arguments).refusal(3);
+        assert!(line.contains("75"), "{arguments:?}: {line}");
+        says_how_to_repeat(kind, arguments, &line);
+    });
+}
+
+#[test]
+fn a_token_without_the_right_is_refused_by_every_command() {
+    let server = Server::start();
+    let admin = server.token("admin", &["--scopes", "admin", "--create"]);
+    server.json(&["post", "demo/requests", "a", "--token-file", &admin]);
+    let reader = server.token("reader", &["--scopes", "read"]);
+    let writer = server.token("writer", &["--scopes", "write"]);
+    let nobody = server.token("nobody", &["--sessions", "other", "--scopes", "read,write"]);
+    for (kind, arguments) in COMMANDS {
+        let run = |token: &str| server.run(&[arguments, &["--token-file", token]].concat());
+        let token = if kind == Reads { &writer } else { &reader };
+        let line = run(token).refusal(4);
+        assert!(line.contains("(forbidden)"), "{arguments:?}: {line}");
+        let line = server.run(arguments).refusal(4);
+        assert!(line.contains("(unauthorized)"), "{arguments:?}: {line}");
+        if arguments.iter().any(|argument| argument.starts_with("demo")) && arguments[0] != "tail" {
+            run(&nobody).refusal(5);
         }
     }
-    let line = run(&nothing, &["sessions"]).refusal(3);
-    assert!(line.contains("the connection was refused; is the server running"), "{line}");
+}
+
+#[test]
+fn every_command_that_makes_no_session_needs_one() {
+    let server = Server::start();
+    for (kind, arguments) in COMMANDS {
+        let names_one = arguments.iter().any(|argument| argument.starts_with("demo"));
+        // A tail waits for its session.
+        if kind != Makes && names_one && arguments[0] != "tail" {
+            let line = server.run(arguments).refusal(5);
+            assert!(line.contains("(session-not-found)"), "{arguments:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_conflict_has_its_code_in_every_command_that_can_meet_one() {
+    let server = Server::start();
+    for item in ["first", "second"] {
+        server.json(&["post", "demo/requests", item]);
+        server.json(&["post", "demo/questions", item]);
+    }
+    server.json(&["claim", "demo/1", "--agent", "A"]);
+    server.json(&["answer", "demo/1", "yes"]);
+    server.json(&["state", "set", "demo/text", "--string", "x"]);
+    server.json(&["fork", "demo", "copy"]);
+    for (code, arguments) in [
+        ("already-answered", vec!["answer", "demo/1", "no"]),
+        ("already-answered", vec!["answer", "demo/1", "--skip"]),
+        ("already-claimed", vec!["claim", "demo/1", "--agent", "B"]),
+        ("stale-fence", vec!["finish", "demo/1", "--agent", "A", "--fence", "1"]),
+        ("stale-fence", vec!["fail", "demo/1", "--agent", "A", "--fence", "1"]),
+        ("session-exists", vec!["fork", "demo", "copy"]),
+        ("not-a-number", vec!["state", "add", "demo/text", "1"]),
+        ("", vec!["state", "set", "demo/text/a", "1"]),
+        ("", vec!["finish", "demo/1", "--agent", "B"]),
+        ("", vec!["fail", "demo/1", "--agent", "B"]),
+        ("", vec!["release", "demo/1", "--agent", "B"]),
+    ] {
+        let done = server.run(&arguments);
+        assert_eq!(done.status.code(), Some(6), "{arguments:?}: {}", done.error);
+        let line = done.refusal(6);
+        assert!(line.contains(&format!("({code}")) || code.is_empty(), "{arguments:?}: {line}");
+    }
+    server.json(&["claim", "demo", "--agent", "B"]);
+    server.run(&["claim", "demo", "--agent", "C"]).refusal(7);
 }
 
 #[test]
