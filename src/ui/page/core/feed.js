@@ -1,0 +1,317 @@
+// The commits of a session as a window over its revisions: the last ones at first, older ones on demand, new ones live.
+//
+// Commits come exactly once and in order. A stream that breaks is opened again from the last revision read, so nothing
+// is missed or doubled. One stream a tab: browsers open at most six connections to a host over HTTP/1.1.
+
+import { batch, signal, useEffect, useMemo } from "./dom.js";
+import { board, get, needsLogin, Problem } from "./api.js";
+import { events } from "./stream.js";
+
+/** The commits of one page of the events' JSON form, and of the first window. */
+export const CHUNK = 256;
+
+/** The most commits that stay in memory; beyond, the far end is dropped. */
+export const COMMITS_MAX = 20_000;
+
+/** How long live commits are gathered before views are told, so that a burst costs one rendering. */
+const GATHER_MS = 100;
+
+/** How long a hidden tab keeps its stream. It goes on from the last revision when it is shown. */
+const HIDDEN_MS = 60_000;
+
+const feeds = new Map();
+
+export class Feed {
+  constructor(session) {
+    this.session = session;
+    /** The loaded commits, ascending by revision, without a gap. */
+    this.commits = [];
+    /** Changes whenever `commits` does: `{n, added: "end" | "start" | "all"}`. */
+    this.version = signal({ n: 0, added: "all" });
+    /** "connecting", "live", "retrying", "paused" or "ended". */
+    this.state = signal("connecting");
+    /** When the next attempt begins, while "retrying". */
+    this.retryAt = signal(0);
+    /** The newest revision known. */
+    this.head = signal(0);
+    /** The oldest revision that the server keeps a commit after. */
+    this.oldest = signal(0);
+    /** True if the window reaches the newest commit. */
+    this.attached = signal(true);
+    /** The problem that ended the feed. */
+    this.problem = signal(undefined);
+    /** True until the first window is there. */
+    this.loading = signal(true);
+    this.listeners = new Set();
+    this.gathered = [];
+    this.users = 0;
+    this.cursor = 0;
+  }
+
+  /** Calls `fn(commits)` for live commits, gathered. Returns the function that ends it. */
+  listen(fn) {
+    this.listeners.add(fn);
+    return () => this.listeners.delete(fn);
+  }
+
+  /** The first revision in the window; one more than the head if it is empty. */
+  get first() {
+    return this.commits.length > 0 ? this.commits[0].revision : this.cursor + 1;
+  }
+
+  get last() {
+    return this.commits.length > 0 ? this.commits[this.commits.length - 1].revision : this.cursor;
+  }
+
+  get atStart() {
+    return this.first <= this.oldest.peek() + 1;
+  }
+
+  open() {
+    if (this.aborter) return;
+    this.aborter = new AbortController();
+    this.whenHidden = () => this.visibilityChanged();
+    document.addEventListener("visibilitychange", this.whenHidden);
+    this.run(this.aborter.signal).catch((error) => this.fail(error));
+  }
+
+  close() {
+    this.aborter?.abort();
+    this.aborter = undefined;
+    clearTimeout(this.gatherTimer);
+    clearTimeout(this.hiddenTimer);
+    document.removeEventListener("visibilitychange", this.whenHidden);
+  }
+
+  async run(aborted) {
+    await this.loadEnd(aborted);
+    await this.follow(aborted);
+  }
+
+  follow(aborted) {
+    return events(board(this.session, "events"), {
+      cursor: () => this.cursor,
+      signal: aborted,
+      onState: (state, retryAt) => batch(() => {
+        this.state.value = state;
+        this.retryAt.value = retryAt ?? 0;
+      }),
+      onCursor: (id) => this.advance(id),
+      onEvent: (name, data) => (name === "resync" ? this.resync(aborted) : this.gather(data)),
+    });
+  }
+
+  fail(error) {
+    if (this.aborter?.signal.aborted) return;
+    batch(() => {
+      this.loading.value = false;
+      this.problem.value = error;
+      this.state.value = "ended";
+    });
+    if (!(error instanceof Problem)) throw error;
+  }
+
+  /** Opens the feed again after it ended. */
+  retry() {
+    this.close();
+    batch(() => {
+      this.problem.value = undefined;
+      this.state.value = "connecting";
+      this.loading.value = true;
+    });
+    this.open();
+  }
+
+  async describe(aborted) {
+    const { body } = await get(board(this.session), { signal: aborted });
+    this.oldest.value = body.oldest_revision;
+    return body;
+  }
+
+  /** Loads the newest chunk. The stream goes on from there. */
+  async loadEnd(aborted) {
+    const session = await this.describe(aborted);
+    const after = Math.max(session.oldest_revision, session.revision - CHUNK);
+    const commits = await this.range(after, session.revision, aborted);
+    batch(() => {
+      this.cursor = Math.max(session.revision, this.cursor);
+      this.head.value = this.cursor;
+      this.attached.value = true;
+      this.loading.value = false;
+      this.replace(commits);
+    });
+  }
+
+  /** The commits after one revision and up to another. */
+  async range(after, to, aborted) {
+    const found = [];
+    let next = after;
+    while (next < to) {
+      const { body } = await get(board(this.session, "events"), { query: { after: next }, signal: aborted });
+      if (body.resync) {
+        const oldest = (await this.describe(aborted)).oldest_revision;
+        if (oldest <= next) break;
+        next = oldest;
+        found.length = 0;
+        continue;
+      }
+      for (const commit of body.events) if (commit.revision <= to) found.push(commit);
+      if (body.next <= next || !body.more) break;
+      next = body.next;
+    }
+    return found;
+  }
+
+  /** Loads a chunk of older commits. Returns false at the start. */
+  async older() {
+    if (this.atStart || this.busy) return false;
+    this.busy = true;
+    try {
+      const first = this.first;
+      const commits = await this.range(Math.max(this.oldest.peek(), first - 1 - CHUNK), first - 1, this.aborter?.signal);
+      if (this.first !== first) return false;
+      if (commits.length === 0) return false;
+      this.commits = [...commits, ...this.commits];
+      if (this.commits.length > COMMITS_MAX) {
+        this.commits.length = COMMITS_MAX;
+        this.attached.value = false;
+      }
+      this.tell("start");
+      return true;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** Loads a chunk of newer commits while the window does not reach the head. */
+  async newer() {
+    if (this.attached.peek() || this.busy) return false;
+    this.busy = true;
+    try {
+      const last = this.last;
+      const head = this.head.peek();
+      const commits = await this.range(last, Math.min(last + CHUNK, head), this.aborter?.signal);
+      if (this.last !== last) return false;
+      this.commits = [...this.commits, ...commits];
+      if (this.commits.length > COMMITS_MAX) this.commits = this.commits.slice(-COMMITS_MAX);
+      batch(() => {
+        this.attached.value = this.last >= this.head.peek();
+        this.tell("end");
+      });
+      return true;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** Moves the window so that it begins near a revision: a number, "start" or "end". */
+  async jump(to) {
+    if (to === "end") return this.loadEnd(this.aborter?.signal);
+    const oldest = (await this.describe(this.aborter?.signal)).oldest_revision;
+    const after = to === "start" ? oldest : Math.max(oldest, to - CHUNK / 2);
+    const end = Math.min(after + CHUNK, this.head.peek());
+    const commits = await this.range(after, end, this.aborter?.signal);
+    batch(() => {
+      this.attached.value = end >= this.head.peek();
+      this.replace(commits);
+    });
+  }
+
+  replace(commits) {
+    this.commits = commits;
+    this.tell("all");
+  }
+
+  tell(added) {
+    this.version.value = { n: this.version.peek().n + 1, added };
+  }
+
+  gather(commit) {
+    if (commit.revision <= this.cursor) return;
+    this.cursor = commit.revision;
+    this.gathered.push(commit);
+    this.gatherTimer ??= setTimeout(() => this.flush(), GATHER_MS);
+  }
+
+  flush() {
+    this.gatherTimer = undefined;
+    const commits = this.gathered;
+    this.gathered = [];
+    if (commits.length === 0) return;
+    batch(() => {
+      this.head.value = this.cursor;
+      if (this.attached.peek()) {
+        // `jump` may have read some of them already.
+        const last = this.last;
+        const fresh = this.commits.length > 0 ? commits.filter((commit) => commit.revision > last) : commits;
+        this.commits = this.commits.concat(fresh);
+        if (this.commits.length > COMMITS_MAX) this.commits = this.commits.slice(-COMMITS_MAX);
+        this.tell("end");
+      }
+      for (const fn of this.listeners) fn(commits);
+    });
+  }
+
+  advance(id) {
+    this.cursor = Math.max(this.cursor, id);
+    if (this.gathered.length === 0) this.head.value = Math.max(this.head.peek(), this.cursor);
+  }
+
+  /** Starts over: the session was deleted and made again, or its history was compacted past the cursor. */
+  async resync(aborted) {
+    this.cursor = 0;
+    await this.loadEnd(aborted);
+    for (const fn of this.listeners) fn([]);
+  }
+
+  /** Ends the stream of a tab that stays hidden, and goes on when it is shown. */
+  visibilityChanged() {
+    clearTimeout(this.hiddenTimer);
+    if (document.hidden) {
+      this.hiddenTimer = setTimeout(() => {
+        this.aborter?.abort();
+        this.state.value = "paused";
+      }, HIDDEN_MS);
+    } else if (this.state.peek() === "paused") {
+      this.aborter = new AbortController();
+      this.follow(this.aborter.signal).catch((error) => this.fail(error));
+    }
+  }
+}
+
+/** The feed of a session, shared by the views that use it, and closed a moment after the last. */
+export function useFeed(session) {
+  const feed = useMemo(() => feedOf(session), [session]);
+  useEffect(() => {
+    feed.users += 1;
+    clearTimeout(feed.closing);
+    feed.open();
+    return () => {
+      feed.users -= 1;
+      feed.closing = setTimeout(() => {
+        if (feed.users > 0) return;
+        feed.close();
+        feeds.delete(session);
+      }, 1000);
+    };
+  }, [feed]);
+  return feed;
+}
+
+function feedOf(session) {
+  let feed = feeds.get(session);
+  if (!feed) {
+    feed = new Feed(session);
+    feeds.set(session, feed);
+  }
+  return feed;
+}
+
+/** Opens ended feeds again, as after a login. */
+export function reopenFeeds() {
+  for (const feed of feeds.values()) if (feed.state.peek() === "ended") feed.retry();
+}
+
+needsLogin.subscribe((needed) => {
+  if (!needed) reopenFeeds();
+});

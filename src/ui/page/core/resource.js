@@ -1,0 +1,91 @@
+// A resource of the API that is read again when a commit touches it.
+
+import { signal, useEffect, useMemo } from "./dom.js";
+import { get } from "./api.js";
+
+/** The shortest time between two reads of one resource. */
+const REFRESH_MS = 400;
+
+/**
+ * Reads a path, and again when `on(commit)` is true for a live commit of `feed`, or each `every` milliseconds.
+ * Returns `{data, text, etag, error, loading, refresh}`. The browser's cache revalidates by tag. A path of undefined reads nothing.
+ */
+export function useResource(path, { feed, on, every, accept } = {}) {
+  const resource = useMemo(() => new Resource(path, accept), [path, accept]);
+  useEffect(() => resource.begin(), [resource]);
+  useEffect(() => {
+    if (!feed || !on) return undefined;
+    return feed.listen((commits) => {
+      if (commits.length === 0 || commits.some(on)) resource.touch();
+    });
+  }, [feed, resource]);
+  useEffect(() => {
+    if (!every) return undefined;
+    const timer = setInterval(() => document.hidden || resource.touch(), every);
+    return () => clearInterval(timer);
+  }, [every, resource]);
+  const now = resource.state.value;
+  return { ...now, refresh: () => resource.touch(0) };
+}
+
+class Resource {
+  constructor(path, accept) {
+    this.path = path;
+    this.accept = accept;
+    this.state = signal({ loading: path !== undefined });
+    this.readAt = 0;
+  }
+
+  begin() {
+    this.aborter = new AbortController();
+    if (this.path !== undefined) this.read();
+    return () => {
+      this.aborter.abort();
+      clearTimeout(this.timer);
+      this.timer = undefined;
+    };
+  }
+
+  touch(after = REFRESH_MS) {
+    if (this.path === undefined) return;
+    if (after === 0) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+      return this.read();
+    }
+    const wait = Math.max(0, this.readAt + after - Date.now());
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.read();
+    }, wait);
+  }
+
+  async read() {
+    this.readAt = Date.now();
+    const aborted = this.aborter.signal;
+    try {
+      const { body, text, etag, revision, headers } = await get(this.path, { signal: aborted, accept: this.accept });
+      if (aborted.aborted) return;
+      const before = this.state.peek();
+      if (before.text === text && before.etag === etag && !before.error) return;
+      this.state.value = { data: body, text, etag, revision, headers, loading: false };
+    } catch (error) {
+      if (aborted.aborted) return;
+      // Data that was read stays shown beside the problem.
+      this.state.value = { ...this.state.peek(), error, loading: false };
+    }
+  }
+}
+
+/** Returns a test of commits: true if a change is of one of these kinds or logs. */
+export function touches({ kinds = [], logs = [], agents = false, state = false } = {}) {
+  return (commit) =>
+    commit.changes.some(
+      (change) =>
+        kinds.includes(change.kind) ||
+        logs.includes(change.log) ||
+        change.kind === "restored" ||
+        (agents && (change.kind.startsWith("agent_") || String(change.log ?? "").startsWith("agents/"))) ||
+        (state && change.kind.startsWith("state_")),
+    );
+}

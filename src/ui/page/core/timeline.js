@@ -1,0 +1,255 @@
+// From commits to what the timeline shows: one row for each thing that happened, and groups of rows that belong together
+// (a question with its answer, a request with its claims and result, a step with its screenshot and memory).
+//
+// Pure functions and one class without a browser, so that tests run them in Node.
+
+/** A screenshot joins the step that its agent took at most so long before. */
+const STEP_MS = 120_000;
+
+/** The most rows of one group; a step that gets more begins another group. */
+const GROUP_ROWS_MAX = 200;
+
+/** The kinds of rows that one can filter by, with their names. */
+export const KINDS = {
+  request: "Requests",
+  step: "Steps",
+  question: "Questions",
+  screenshot: "Screenshots",
+  memory: "Memory",
+  state: "State",
+  status: "Statuses",
+  history: "History",
+};
+
+/** The member of an item with one of these names, whatever their case. */
+export function member(item, ...names) {
+  if (item === null || typeof item !== "object") return undefined;
+  for (const name of names) if (item[name] !== undefined) return item[name];
+  const lower = names.map((name) => name.toLowerCase());
+  for (const [name, value] of Object.entries(item)) if (lower.includes(name.toLowerCase())) return value;
+  return undefined;
+}
+
+/** The text that stands for an item of a log. */
+export function itemText(log, item) {
+  if (item === undefined) return "";
+  const kind = log.startsWith("agents/") ? "memory" : log;
+  const first = {
+    questions: () => member(item, "question", "text"),
+    requests: () => member(item, "request", "text", "description", "name", "title") ?? numbered(item, "request"),
+    trajectories: () => member(item, "thought", "observation", "subtask", "action", "text", "key", "value"),
+    screenshots: () => textOf(item.metadata) || item.image_path,
+    memory: () => member(item, "thought", "observation", "subtask", "action", "text"),
+  }[kind]?.();
+  if (first !== undefined && first !== null && first !== "") return textOf(first);
+  const any = Object.values(item ?? {}).find((value) => typeof value === "string" && value !== "");
+  return any ?? JSON.stringify(item);
+}
+
+function numbered(item, stem) {
+  const name = Object.keys(item).find((key) => key.startsWith(`${stem}_`));
+  return name && item[name];
+}
+
+function textOf(value) {
+  return typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
+}
+
+/** The number that an item's member has, or undefined; the original writes costs and durations as numbers or texts. */
+export function number(item, ...names) {
+  const value = member(item, ...names);
+  const n = typeof value === "string" ? Number.parseFloat(value) : value;
+  return typeof n === "number" && Number.isFinite(n) ? n : undefined;
+}
+
+/** The rows of a commit. A row is `{id, revision, at, agent, type, kind, key, log, seq, item, change, text}`. */
+export function rows(commit) {
+  const found = [];
+  const add = (row) =>
+    found.push({ id: `${commit.revision}:${found.length}`, revision: commit.revision, at: commit.at, agent: commit.agent, trace: commit.trace, ...row });
+  for (const change of commit.changes) {
+    const make = CHANGES[change.kind];
+    if (make) make(change, add, commit);
+    else add({ type: change.kind, kind: "history", key: undefined, change });
+  }
+  return found;
+}
+
+const LOG_ROWS = {
+  questions: { type: "question", kind: "question" },
+  requests: { type: "request", kind: "request" },
+  trajectories: { type: "step", kind: "step" },
+  screenshots: { type: "screenshot", kind: "screenshot" },
+};
+
+function logRow(log) {
+  return LOG_ROWS[log] ?? { type: "memory", kind: "memory" };
+}
+
+/** The agent whose memory a log is, or undefined. */
+export function memoryOf(log) {
+  return /^agents\/(.*)\/memory$/s.exec(log)?.[1];
+}
+
+const CHANGES = {
+  appended(change, add) {
+    const entries = change.entries ?? range(change);
+    for (const entry of entries) {
+      const base = logRow(change.log);
+      const own = base.type === "question" || base.type === "request" ? `${change.log}/${entry.seq}` : undefined;
+      add({
+        ...base,
+        key: own,
+        log: change.log,
+        seq: entry.seq,
+        item: entry.item,
+        image: entry.image,
+        agentOf: memoryOf(change.log) ?? member(entry.item, "agent", "Agent"),
+        change,
+      });
+    }
+  },
+  updated(change, add) {
+    const base = logRow(change.log);
+    const answered = change.log === "questions" && member(change.item, "answer") !== undefined;
+    add({
+      ...base,
+      type: answered ? "answer" : "edited",
+      key: `${change.log}/${change.seq}`,
+      log: change.log,
+      seq: change.seq,
+      item: change.item,
+      change,
+    });
+  },
+  removed: (change, add) => add({ type: "removed", kind: logRow(change.log).kind, log: change.log, change }),
+  cleared: (change, add) => add({ type: "cleared", kind: change.log ? logRow(change.log).kind : "history", log: change.log, change }),
+  awaited: (change, add) => {
+    for (let seq = change.first; seq <= Math.min(change.last, change.first + 99); seq += 1) {
+      add({ type: "awaited", kind: "question", key: `questions/${seq}`, log: "questions", seq, change, hidden: true });
+    }
+  },
+  question_expired: (change, add) =>
+    add({ type: "expired", kind: "question", key: `questions/${change.question}`, log: "questions", seq: change.question, change }),
+  planned: (change, add) => {
+    for (let seq = change.first; seq <= Math.min(change.last, change.first + 99); seq += 1) {
+      add({ type: "planned", kind: "request", key: `requests/${seq}`, log: "requests", seq, change, hidden: true });
+    }
+  },
+  claimed: (change, add) => work("claim", change, add),
+  released: (change, add) => work("released", change, add),
+  finished: (change, add) => work("done", change, add),
+  failed: (change, add) => work("failed", change, add),
+  retried: (change, add) => work("retried", change, add),
+  claim_expired: (change, add) => work("lapsed", change, add),
+  state_put: (change, add) => stateRow("put", change, add),
+  state_set: (change, add) => stateRow("put", change, add),
+  state_merged: (change, add) => stateRow("merged", change, add),
+  state_appended: (change, add) => stateRow("appended", change, add),
+  state_removed: (change, add) => stateRow("removed", change, add),
+  state_expired: (change, add) => stateRow("expired", change, add),
+  agent_put: (change, add) =>
+    add({ type: "status", kind: "status", agentOf: change.agent, item: change.value, status: change.value?.status, change }),
+  agent_removed: (change, add) => add({ type: "agent_removed", kind: "status", agentOf: change.agent, change }),
+};
+
+function work(type, change, add) {
+  add({ type, kind: "request", key: `requests/${change.request}`, log: "requests", seq: change.request, agentOf: change.agent, change });
+}
+
+function stateRow(type, change, add) {
+  add({ type: `state_${type}`, kind: "state", path: change.path, change });
+}
+
+/** The entries of a change that was too large for an event and has addresses instead. */
+function range(change) {
+  const found = [];
+  for (let i = 0; i < Math.min(change.count ?? 0, 1000); i += 1) found.push({ seq: change.first + i });
+  return found;
+}
+
+/** Rows of commits in groups, each at the place of its first row. */
+export class Groups {
+  constructor() {
+    this.list = [];
+    this.byKey = new Map();
+    /** The newest step group of each agent, which its screenshots and memory join. */
+    this.steps = new Map();
+    this.costs = new Map();
+  }
+
+  /** Takes newer commits. Returns the groups that are new or got rows. */
+  push(commits) {
+    const touched = new Set();
+    for (const commit of commits) {
+      let step;
+      for (const row of rows(commit)) {
+        const group = this.place(row, commit, step);
+        group.rows.push(row);
+        group.version += 1;
+        if (row.kind === "step" || row.kind === "screenshot" || row.kind === "memory") step ??= group;
+        touched.add(group);
+      }
+    }
+    return touched;
+  }
+
+  place(row, commit, step) {
+    if (row.key !== undefined) {
+      const open = this.byKey.get(row.key);
+      if (open) return open;
+      const group = this.begin(row);
+      this.byKey.set(row.key, group);
+      return group;
+    }
+    const agent = row.agent ?? row.agentOf;
+    if (row.type === "step" || row.type === "screenshot" || row.type === "memory") {
+      // Those of one commit belong together, and at most one step is in a group.
+      if (step && !(row.type === "step" && step.rows.some((other) => other.type === "step"))) return step;
+      const before = this.steps.get(agent);
+      if (before && joins(before, row)) return before;
+      const group = this.begin(row);
+      group.kind = row.kind;
+      this.steps.set(agent, group);
+      return group;
+    }
+    return this.begin(row);
+  }
+
+  begin(row) {
+    const group = { key: row.id, revision: row.revision, at: row.at, agent: row.agent ?? row.agentOf, kind: row.kind, rows: [], version: 0 };
+    this.list.push(group);
+    return group;
+  }
+}
+
+/** True if a row belongs to the step that its agent took before. */
+function joins(group, row) {
+  if (row.type === "step" || group.rows.length >= GROUP_ROWS_MAX) return false;
+  if (!group.rows.some((other) => other.type === "step")) return false;
+  if (row.type === "memory" && group.rows.some((other) => other.type === "memory")) return false;
+  return new Date(row.at) - new Date(group.rows[0].at) <= STEP_MS;
+}
+
+/** True if a group passes the filters: `{agents, kinds, status, text}`, each empty for all. */
+export function passes(group, { agents = [], kinds = [], statuses = [], text = "" }) {
+  if (kinds.length > 0 && !group.rows.some((row) => kinds.includes(row.kind))) return false;
+  if (agents.length > 0 && !group.rows.some((row) => agents.includes(row.agent) || agents.includes(row.agentOf))) return false;
+  if (statuses.length > 0 && !group.rows.some((row) => statuses.includes(statusOf(row)))) return false;
+  if (text === "") return true;
+  const wanted = text.toLowerCase();
+  return group.rows.some((row) => searched(row).includes(wanted));
+}
+
+/** The status that a row shows: an agent's, or that of a step's item. */
+export function statusOf(row) {
+  const status = row.status ?? member(row.item, "status");
+  if (typeof status === "string") return status.toUpperCase();
+  return { done: "FINISH", failed: "FAIL" }[row.type];
+}
+
+/** The text of a row in lower case, made once. */
+function searched(row) {
+  row.searched ??= JSON.stringify([row.agent, row.agentOf, row.path, row.item ?? row.change]).toLowerCase();
+  return row.searched;
+}

@@ -1,0 +1,24 @@
+// The page: rights first, then the shell.
+
+import { loadRights } from "./core/api.js";
+import { html, render } from "./core/dom.js";
+import "./core/settings.js";
+import { ProblemNote } from "./parts/basics.js";
+import { Shell, shortcuts } from "./parts/shell.js";
+
+const root = document.getElementById("page");
+
+async function start() {
+  try {
+    await loadRights();
+    root.replaceChildren();
+    render(html`<${Shell} />`, root);
+  } catch (error) {
+    root.replaceChildren();
+    render(html`<div class="view padded"><${ProblemNote} error=${error} retry=${start} /></div>`, root);
+  }
+}
+
+shortcuts();
+start();
+

@@ -1,0 +1,87 @@
+// One entry, state path, agent or commit as a drawer: its whole JSON, its addresses, and how to get it by curl.
+
+import { board, curl, get, logPath, statePath } from "../core/api.js";
+import { absolute, href, place, setParams } from "../core/address.js";
+import { html, useEffect, useState } from "../core/dom.js";
+import { fullTime } from "../core/format.js";
+import { itemText } from "../core/timeline.js";
+import { Agent, Ago, ButtonLink, Copy, ProblemNote, Skeleton } from "./basics.js";
+import { Drawer } from "./dialog.js";
+import { Json } from "./json.js";
+
+/** The address of this view with something opened: `requests/3`, `state/plan/x`, `agents/NAME`, `revision/17`. */
+export function openHref(what) {
+  const { view, session, params } = place.peek();
+  return href(view, session, { ...params, open: what });
+}
+
+/** Opens something in the drawer. */
+export function open(what) {
+  setParams({ open: what }, { replace: false });
+}
+
+/** The drawer of the address's parameter `open`, or nothing. */
+export function OpenEntry({ session }) {
+  const { open: what, at } = place.value.params;
+  if (!what) return null;
+  return html`<${EntryDrawer} key=${what} session=${session} what=${what} at=${at} />`;
+}
+
+/** The API's path of something that can be opened. */
+export function pathOf(session, what) {
+  if (what === "state") return board(session, "state");
+  if (what.startsWith("state/")) return statePath(session, what.slice("state/".length));
+  const revision = /^revision\/(\d+)$/.exec(what);
+  if (revision) return `${board(session, "audit")}?after=${Number(revision[1]) - 1}&before=${Number(revision[1]) + 1}`;
+  const entry = /^(.*)\/(\d+)$/s.exec(what);
+  if (entry && (!what.startsWith("agents/") || entry[1].endsWith("/memory"))) return `${logPath(session, entry[1])}/${entry[2]}`;
+  return board(session, ...what.split("/"));
+}
+
+function EntryDrawer({ session, what, at }) {
+  const [state, setState] = useState({});
+  const path = pathOf(session, what);
+  useEffect(() => {
+    const aborter = new AbortController();
+    read(session, what, path, at, aborter.signal).then(setState, (error) => aborter.signal.aborted || setState({ error }));
+    return () => aborter.abort();
+  }, [path, at]);
+  const close = () => setParams({ open: null });
+  const link = () => absolute(openHref(what));
+  const { body, text, error } = state;
+  return html`<${Drawer}
+    title=${what}
+    onClose=${close}
+    actions=${html`<${Copy} icon="link" label="Copy link" text=${link} /><${Copy} icon="terminal" label="Copy as curl" text=${() => curl(path)} />`}
+  >
+    <${ProblemNote} error=${error} />
+    ${!body && !error && html`<${Skeleton} />`}
+    ${body && html`<${Facts} session=${session} what=${what} body=${body} />`}
+    ${text && html`<section class="stack"><div class="row"><h3 class="grow">JSON</h3><${Copy} label="Copy JSON" text=${text}>Copy JSON<//></div><${Json} text=${text} /></section>`}
+    <section class="stack"><h3>curl</h3><code class="codebox">${curl(path)}</code></section>
+  <//>`;
+}
+
+async function read(session, what, path, at, signal) {
+  const query = at && !what.startsWith("revision/") ? { at } : undefined;
+  const { body, text } = await get(path, { signal, query });
+  return { body, text: text.trimEnd() };
+}
+
+function Facts({ session, what, body }) {
+  const log = /^(questions|requests|trajectories|screenshots|agents\/.*\/memory)\/\d+$/s.exec(what)?.[1];
+  const image = body.image;
+  return html`<section class="stack">
+    ${log && body.item && html`<p>${itemText(log, body.item)}</p>`}
+    ${image && html`<a href=${href("screenshots", session, { shot: body.seq })}><img class="entry-image" src="${image.url}?max_px=900" alt=${itemText("screenshots", body.item) || `screenshot ${body.seq}`} /></a>`}
+    <dl class="facts">
+      ${body.agent && html`<dt>Agent</dt><dd><${Agent} name=${body.agent} /></dd>`}
+      ${body.at && html`<dt>At</dt><dd title=${fullTime(body.at)}>${fullTime(body.at)} (<${Ago} at=${body.at} />)</dd>`}
+      ${body.updated_at && html`<dt>Changed</dt><dd>${fullTime(body.updated_at)}${body.updated_by && html` by <${Agent} name=${body.updated_by} />`}</dd>`}
+      ${body.revision !== undefined && html`<dt>Revision</dt><dd><a href=${href("past", session, { at: body.revision })}>${body.revision}</a></dd>`}
+    </dl>
+    ${body.revision !== undefined && log && html`<div class="row wrap">
+      <${ButtonLink} icon="timeline" href=${href("timeline", session, { around: body.revision })}>Around it<//>
+    </div>`}
+  </section>`;
+}

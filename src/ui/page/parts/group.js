@@ -1,0 +1,185 @@
+// One group of the timeline: compact as a card, or each row by itself.
+
+import { href, place } from "../core/address.js";
+import { now } from "../core/clock.js";
+import { cx, html } from "../core/dom.js";
+import { brief, cost, hue, seconds, short, span } from "../core/format.js";
+import { expanded } from "../core/settings.js";
+import { itemText, member, number, statusOf } from "../core/timeline.js";
+import { Agent, Status, Time } from "./basics.js";
+import { openHref } from "./entry.js";
+import { Icon } from "./icon.js";
+
+/** The longest texts of a card; the drawer has them whole. */
+const TITLE_CHARS = 400;
+const FIELD_CHARS = 1200;
+
+export function GroupCard({ group }) {
+  if (expanded.value) return html`<div data-group=${group.key}>${group.rows.map((row) => html`<${Row} key=${row.id} row=${row} />`)}</div>`;
+  return html`<${Compact} group=${group} />`;
+}
+
+/** The row that gives a group its title. */
+function head(group) {
+  const of = (...types) => group.rows.find((row) => types.includes(row.type));
+  return of("request", "question") ?? of("step") ?? of("screenshot") ?? of("memory") ?? group.rows.find((row) => !row.hidden) ?? group.rows[0];
+}
+
+function Compact({ group }) {
+  const row = head(group);
+  const images = group.rows.filter((one) => one.image);
+  const name = row.agent ?? row.agentOf;
+  return html`<article class=${cx("group", name && `hue-${hue(name)}`, `of-${group.kind}`)} data-group=${group.key}>
+    <${Time} at=${row.at} />
+    <span class="kind" title=${group.kind}><${Icon} name=${group.kind} label=${group.kind} /></span>
+    <div class="what">
+      <div class="line"><${Agent} name=${name} />${row.agentOf && row.agent && row.agentOf !== row.agent && row.kind !== "status" && html`<span class="muted">for <${Agent} name=${row.agentOf} /></span>`}<${Badges} group=${group} row=${row} /></div>
+      <a class="title" href=${openHref(target(row))}>${title(row)}</a>
+      ${group.rows.filter((one) => one !== row && !one.image).map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
+    </div>
+    ${images.length > 0 && html`<div class="shots">${images.slice(0, 3).map((one) => html`<${Shot} key=${one.id} row=${one} />`)}${images.length > 3 && html`<span class="muted small">+${images.length - 3}</span>`}</div>`}
+  </article>`;
+}
+
+/** What opens when one clicks a row. */
+export function target(row) {
+  if (row.log && row.seq !== undefined) return `${row.log}/${row.seq}`;
+  if (row.path !== undefined) return row.path === "" ? "state" : `state/${row.path}`;
+  if (row.type === "status") return `agents/${row.agentOf}`;
+  return `revision/${row.revision}`;
+}
+
+function Shot({ row }) {
+  const { session } = place.peek();
+  return html`<a class="shot" href=${href("screenshots", session, { shot: row.seq })}>
+    <img loading="lazy" decoding="async" width="96" height="60" src="${row.image.url}?max_px=240" alt=${itemText("screenshots", row.item) || `screenshot ${row.seq}`} />
+  </a>`;
+}
+
+/** What a row says in one line. */
+export function title(row) {
+  const { change } = row;
+  switch (row.type) {
+    case "request":
+    case "question":
+    case "step":
+    case "screenshot":
+    case "memory":
+      return short(itemText(row.log, row.item) || `${row.log} ${row.seq}`, TITLE_CHARS);
+    case "answer":
+      return `Answer: ${brief(member(row.item, "answer"), TITLE_CHARS)}`;
+    case "edited":
+      return `Edited: ${short(itemText(row.log, row.item), TITLE_CHARS)}`;
+    case "awaited":
+      return `Open until ${new Date(change.expires_at).toLocaleTimeString()}`;
+    case "expired":
+      return "Nobody answered in time";
+    case "claim":
+      return "Claimed";
+    case "released":
+      return "Claim given back";
+    case "lapsed":
+      return "The claim lapsed";
+    case "done":
+      return change.result === undefined ? "Done" : `Done: ${brief(change.result, TITLE_CHARS)}`;
+    case "failed":
+      return change.reason === undefined ? "Failed" : `Failed: ${brief(change.reason, TITLE_CHARS)}`;
+    case "retried":
+      return "To be tried again";
+    case "planned":
+      return plan(change);
+    case "state_put":
+      return `${row.path || "state"} = ${brief(change.value, TITLE_CHARS)}`;
+    case "state_merged":
+      return `${row.path || "state"} merged ${brief(change.patch, TITLE_CHARS)}`;
+    case "state_appended":
+      return `${row.path} + ${brief(change.elements, TITLE_CHARS)}`;
+    case "state_removed":
+      return `${row.path || "state"} deleted`;
+    case "state_expired":
+      return `${row.path} expired`;
+    case "status":
+      return row.status ? `Status ${row.status}` : "Agent changed";
+    case "agent_removed":
+      return "Agent deleted";
+    case "removed":
+      return `${row.log}: entries deleted`;
+    case "cleared":
+      return `${row.log ?? "board"} cleared`;
+    default:
+      return HISTORY[row.type]?.(change) ?? row.type.replaceAll("_", " ");
+  }
+}
+
+function plan({ after = [], attempts }) {
+  const parts = [];
+  if (after.length > 0) parts.push(`after ${after.map((seq) => `#${seq}`).join(", ")}`);
+  if (attempts) parts.push(`${attempts} attempts`);
+  return parts.join(" · ") || "Planned";
+}
+
+const HISTORY = {
+  created: () => "Session created",
+  configured: () => "Settings changed",
+  deleted: () => "Session deleted",
+  checkpoint_put: (change) => `Checkpoint ${change.name}`,
+  checkpoint_removed: (change) => `Checkpoint ${change.name} deleted`,
+  restored: (change) => `Restored to revision ${change.to ?? change.at ?? ""}`.trim(),
+  adopted: (change) => (change.fork_of ? `Forked from ${change.fork_of}` : "Restored from an archive"),
+  budget_exhausted: () => "The budget is spent",
+  blob_put: (change) => `Blob of ${change.bytes} bytes (${change.media_type})`,
+  images_forgotten: () => "Images deleted",
+};
+
+function Badges({ group, row }) {
+  const step = group.rows.find((one) => one.type === "step") ?? group.rows.find((one) => one.type === "memory");
+  const item = step?.item ?? row.item;
+  const n = number(item, "step");
+  const spent = number(item, "cost");
+  const took = number(item, "duration", "time_cost", "total_time_cost");
+  const last = group.rows.findLast((one) => ["claim", "done", "failed", "released", "lapsed", "retried"].includes(one.type));
+  return html`<span class="badges">
+    ${row.seq !== undefined && (row.type === "request" || row.type === "question") && html`<span class="muted small">#${row.seq}</span>`}
+    ${n !== undefined && html`<span class="muted small">step ${n}</span>`}
+    <${Status} value=${statusOf(last && ["done", "failed"].includes(last.type) ? last : step ?? row)} />
+    ${spent !== undefined && spent > 0 && html`<span class="muted small num">${cost(spent)}</span>`}
+    ${took !== undefined && html`<span class="muted small num">${seconds(took)}</span>`}
+    ${last?.type === "claim" && html`<${Lease} change=${last.change} />`}
+  </span>`;
+}
+
+/** Who has a claim, and for how long yet. */
+function Lease({ change }) {
+  const left = new Date(change.expires_at) - now.value;
+  return html`<span class="badge">${change.agent}${left > 0 ? ` · ${span(left)} left` : ""}</span>`;
+}
+
+/** A further row of a compact card. */
+function Part({ row, group }) {
+  if (row.hidden && row.type === "awaited" && group.rows.some((one) => one.type === "answer" || one.type === "expired")) return null;
+  if (row.type === "memory" && group.rows.some((one) => one.type === "step")) return null;
+  if (row.type === "claim" && group.rows.some((one) => one.type === "done" || one.type === "failed")) return null;
+  const after = new Date(row.at) - new Date(group.at);
+  return html`<a class=${cx("part", `part-${row.type}`)} href=${openHref(target(row))}>
+    <span class="arrow" aria-hidden="true">↳</span>${row.agent && row.agent !== group.agent && html`<${Agent} name=${row.agent} />`}
+    <span class="grow">${title(row)}</span>${after > 1000 && html`<span class="muted small nowrap">after ${span(after)}</span>`}
+  </a>`;
+}
+
+/** The members of an item that an expanded row shows, in order, with their names. */
+const FIELDS = ["Observation", "Thought", "Subtask", "Action", "Results", "Comment", "Plan", "Answer"];
+
+function Row({ row }) {
+  const name = row.agent ?? row.agentOf;
+  const shown = row.item && (row.kind === "step" || row.kind === "memory") ? FIELDS.map((field) => [field, member(row.item, field)]).filter(([, value]) => value !== undefined && value !== null && value !== "") : [];
+  return html`<article class=${cx("group", "single", name && `hue-${hue(name)}`, `of-${row.kind}`)}>
+    <${Time} at=${row.at} />
+    <span class="kind" title=${row.type}><${Icon} name=${row.kind} label=${row.kind} /></span>
+    <div class="what">
+      <div class="line"><${Agent} name=${name} /><span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")} · r${row.revision}</span><${Status} value=${statusOf(row)} /></span></div>
+      <a class="title" href=${openHref(target(row))}>${title(row)}</a>
+      ${shown.length > 0 && html`<dl class="facts">${shown.map(([field, value]) => html`<dt>${field}</dt><dd>${short(typeof value === "string" ? value : JSON.stringify(value), FIELD_CHARS)}</dd>`)}</dl>`}
+      ${row.image && html`<${Shot} row=${row} />`}
+    </div>
+  </article>`;
+}

@@ -1,0 +1,78 @@
+// Beside the timeline: who works, what is claimed, and steps, durations and costs by agent.
+
+import { board } from "../core/api.js";
+import { href } from "../core/address.js";
+import { now } from "../core/clock.js";
+import { html, useMemo } from "../core/dom.js";
+import { cost, count, hue, seconds, short, span } from "../core/format.js";
+import { touches, useResource } from "../core/resource.js";
+import { itemText, number } from "../core/timeline.js";
+import { Agent, Ago, Status } from "./basics.js";
+import { openHref } from "./entry.js";
+
+/** The most agents and claims that are listed here; their views have all. */
+const LISTED_MAX = 12;
+
+export function Overview({ session, feed }) {
+  const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }) });
+  const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"], kinds: ["claimed", "released", "finished", "failed", "claim_expired"] }) });
+  const totals = useMemo(() => totalsOf(feed.commits), [feed.version.value]);
+  const claims = (requests.data?.entries ?? []).filter((entry) => entry.claim);
+  return html`<aside class="overview" aria-label="Overview">
+    <section>
+      <h2><a href=${href("agents", session)}>Agents</a></h2>
+      ${(agents.data?.agents ?? []).slice(0, LISTED_MAX).map((one) => html`<div class="overview-row" key=${one.agent}>
+        <${Agent} name=${one.agent} /><${Status} value=${one.status} /><span class="muted small nowrap"><${Ago} at=${one.last_seen ?? one.updated_at} /></span>
+      </div>`)}
+      ${agents.data?.agents.length === 0 && html`<p class="muted small">No agent is registered.</p>`}
+    </section>
+    <section>
+      <h2><a href=${href("tasks", session)}>Claimed now</a></h2>
+      ${claims.slice(0, LISTED_MAX).map((entry) => html`<div class="claim" key=${entry.seq}>
+        <a href=${openHref(`requests/${entry.seq}`)}>${short(itemText("requests", entry.item), 80)}</a>
+        <span class="row small muted"><${Agent} name=${entry.claim.agent} /> <span class="num">${left(entry.claim.expires_at, now.value)}</span></span>
+      </div>`)}
+      ${claims.length === 0 && html`<p class="muted small">No request is claimed.</p>`}
+    </section>
+    <section>
+      <h2>By agent <span class="muted small">in what is loaded</span></h2>
+      <${Bars} title="Steps" totals=${totals} of="steps" text=${count} />
+      <${Bars} title="Time" totals=${totals} of="took" text=${seconds} />
+      <${Bars} title="Cost" totals=${totals} of="spent" text=${cost} />
+    </section>
+  </aside>`;
+}
+
+function left(until, at) {
+  const ms = new Date(until) - at;
+  return ms > 0 ? `${span(ms)} left` : "about to lapse";
+}
+
+function totalsOf(commits) {
+  const byAgent = new Map();
+  for (const commit of commits) {
+    for (const change of commit.changes) {
+      if (change.kind !== "appended" || change.log !== "trajectories") continue;
+      for (const { item } of change.entries ?? []) {
+        const name = commit.agent ?? item?.agent ?? item?.Agent ?? "";
+        const sum = byAgent.get(name) ?? { name, steps: 0, took: 0, spent: 0 };
+        sum.steps += 1;
+        sum.took += number(item, "duration", "time_cost", "total_time_cost") ?? 0;
+        sum.spent += number(item, "cost") ?? 0;
+        byAgent.set(name, sum);
+      }
+    }
+  }
+  return [...byAgent.values()].sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
+}
+
+/** Horizontal bars, one an agent. */
+function Bars({ title, totals, of, text }) {
+  const most = Math.max(...totals.map((one) => one[of]), 0);
+  if (most === 0) return null;
+  return html`<figure class="bars"><figcaption>${title}</figcaption>
+    ${totals.map((one) => html`<div class="bars-row hue-${hue(one.name)}" key=${one.name}>
+      <${Agent} name=${one.name} /><span class="bars-track"><span class="bars-bar" style=${{ width: `${Math.max(1, (one[of] / most) * 100)}%` }}></span></span><span class="num small">${text(one[of])}</span>
+    </div>`)}
+  </figure>`;
+}

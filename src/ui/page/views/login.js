@@ -1,0 +1,41 @@
+// Log-in with a token, which becomes a cookie that scripts cannot read.
+
+import { loadRights, post } from "../core/api.js";
+import { html, useEffect, useRef, useState } from "../core/dom.js";
+import { reopenFeeds } from "../core/feed.js";
+import { Button, ProblemNote } from "../parts/basics.js";
+
+export function Login() {
+  const [token, setToken] = useState("");
+  const [error, setError] = useState();
+  const [busy, setBusy] = useState(false);
+  const field = useRef();
+  useEffect(() => field.current.focus(), []);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await post("/ui/session", { token: token.trim() });
+      await loadRights();
+      reopenFeeds();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return html`<div class="login">
+    <form class="card" onSubmit=${submit} aria-label="Log in">
+      <div class="body stack">
+        <h2>Log in</h2>
+        <p class="muted">This server needs a token. On its machine, make one with</p>
+        <code class="codebox">blackboard token create page --scopes read,write</code>
+        <label class="labelled">Token
+          <input ref=${field} class="field mono" type="password" autocomplete="current-password" required placeholder="bb_…" value=${token} onInput=${(event) => setToken(event.currentTarget.value)} />
+        </label>
+        <${ProblemNote} error=${error} />
+        <${Button} type="submit" kind="primary" disabled=${busy || token.trim() === ""}>Log in<//>
+      </div>
+    </form>
+  </div>`;
+}

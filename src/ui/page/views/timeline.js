@@ -1,0 +1,272 @@
+// Everything that happens in a session, oldest above: grouped, filtered, live.
+
+import { place, setParams } from "../core/address.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
+import { COMMITS_MAX, useFeed } from "../core/feed.js";
+import { count, plural } from "../core/format.js";
+import { expanded } from "../core/settings.js";
+import { Groups, KINDS, passes } from "../core/timeline.js";
+import { Agent, Button, Chips, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Chunk } from "../parts/chunk.js";
+import { GroupCard } from "../parts/group.js";
+import { isTyping } from "../parts/keys.js";
+import { Overview } from "../parts/overview.js";
+
+/** Revisions of one chunk, which is in the document or not as a whole. */
+const CHUNK_REVISIONS = 64;
+
+/** Nearer to the bottom than this, the view follows new entries. */
+const BOTTOM_PX = 60;
+
+export function Timeline({ session, scroller }) {
+  const feed = useFeed(session);
+  const version = feed.version.value;
+  const { params } = place.value;
+  const filters = useMemo(() => filtersOf(params), [params.agent, params.kind, params.status, params.text]);
+  const groups = useGroups(feed, version);
+  const shown = useMemo(() => (isEmpty(filters) ? groups.list : groups.list.filter((group) => passes(group, filters))), [groups, version, filters]);
+  const chunks = useChunks(shown);
+  const fresh = useScroll({ feed, version, scroller, shown, around: params.around });
+  useOlder({ feed, scroller, shown, version });
+  useKeys(feed, scroller);
+  const loading = feed.loading.value;
+  return html`<div class="view timeline">
+    <${Filters} feed=${feed} groups=${groups} filters=${filters} />
+    <div class="timeline-body">
+      <div class="timeline-list">
+        ${feed.problem.value && html`<${ProblemNote} error=${feed.problem.value} retry=${() => feed.retry()} />`}
+        ${loading && html`<${Skeleton} lines=${10} />`}
+        ${!loading && html`<${Top} feed=${feed} shown=${shown} filters=${filters} />`}
+        ${chunks.map(({ bucket, groups: some, sign }) => html`<${Chunk} key=${bucket} id=${bucket} items=${some} sign=${`${sign} ${expanded.value}`} render=${card} scroller=${scroller} />`)}
+        ${!loading && shown.length === 0 && feed.atStart && html`<${Nothing} session=${session} filters=${filters} />`}
+        ${fresh.value > 0 && html`<div class="pill"><${Button} kind="primary" onClick=${fresh.toEnd}>${plural(fresh.value, "new entry", "new entries")} ↓<//></div>`}
+        ${!feed.attached.value && html`<div class="pill"><${Button} kind="primary" onClick=${() => { setParams({ around: null }); feed.jump("end"); fresh.toEnd(); }}>Newest entries ↓<//></div>`}
+      </div>
+      <${Overview} session=${session} feed=${feed} />
+    </div>
+  </div>`;
+}
+
+function card(group) {
+  return html`<${GroupCard} key=${group.key} group=${group} version=${group.version} />`;
+}
+
+/** Groups of the loaded commits: extended at the end, made anew where older commits came. */
+function useGroups(feed, version) {
+  const held = useRef({ n: -1 });
+  return useMemo(() => {
+    const before = held.current;
+    const isNext = before.feed === feed && version.added === "end" && before.first === feed.first && before.last !== undefined;
+    if (isNext) {
+      const commits = feed.commits;
+      let at = commits.length;
+      while (at > 0 && commits[at - 1].revision > before.last) at -= 1;
+      before.groups.push(commits.slice(at));
+      before.last = feed.last;
+      return before.groups;
+    }
+    const groups = new Groups();
+    groups.push(feed.commits);
+    held.current = { feed, groups, first: feed.first, last: feed.last };
+    return groups;
+  }, [feed, version]);
+}
+
+/** Groups in chunks by revision, so that a chunk's boundaries stay where they are. */
+function useChunks(shown) {
+  const chunks = [];
+  let last;
+  for (const group of shown) {
+    const bucket = Math.floor(group.revision / CHUNK_REVISIONS);
+    if (!last || last.bucket !== bucket) {
+      last = { bucket, groups: [], sign: 0 };
+      chunks.push(last);
+    }
+    last.groups.push(group);
+    last.sign += group.version;
+  }
+  for (const chunk of chunks) chunk.sign = `${chunk.groups[0].key} ${chunk.groups.length} ${chunk.sign}`;
+  return chunks;
+}
+
+/** Follows the end while one is there; else counts what is new. Goes to `around` once it is loaded. */
+function useScroll({ feed, version, scroller, shown, around }) {
+  const [fresh, setFresh] = useState(0);
+  const at = useRef({ bottom: true, count: 0 });
+  const toEnd = () => {
+    at.current.bottom = true;
+    setFresh(0);
+    requestAnimationFrame(() => scroller.current && (scroller.current.scrollTop = scroller.current.scrollHeight));
+  };
+  useEffect(() => {
+    const element = scroller.current;
+    const scrolled = () => {
+      const bottom = element.scrollHeight - element.scrollTop - element.clientHeight < BOTTOM_PX;
+      if (bottom && !at.current.bottom) setFresh(0);
+      at.current.bottom = bottom;
+    };
+    element.addEventListener("scroll", scrolled, { passive: true });
+    // Chunks and images get their heights late.
+    const grown = new ResizeObserver(() => {
+      if (at.current.bottom && at.current.arrived !== false) element.scrollTop = element.scrollHeight;
+    });
+    grown.observe(element.querySelector(".timeline-list"));
+    return () => {
+      element.removeEventListener("scroll", scrolled);
+      grown.disconnect();
+    };
+  }, [scroller]);
+  useLayoutEffect(() => {
+    const added = shown.length - at.current.count;
+    at.current.count = shown.length;
+    if (around !== undefined && !at.current.arrived) return;
+    if (version.added === "start") return;
+    if (at.current.bottom && feed.attached.peek()) scroller.current.scrollTop = scroller.current.scrollHeight;
+    else if (version.added === "end" && added > 0 && feed.attached.peek()) setFresh((n) => n + added);
+  }, [version, shown]);
+  useEffect(() => {
+    at.current.arrived = around === undefined;
+    if (around === undefined || feed.loading.peek()) return undefined;
+    let over = false;
+    at.current.bottom = false;
+    bring(feed, Number(around)).then(() => over || reveal(scroller.current, shown, Number(around), () => (at.current.arrived = true)));
+    return () => (over = true);
+  }, [around, feed, feed.loading.value]);
+  useEffect(() => {
+    if (around !== undefined && !at.current.arrived) reveal(scroller.current, shown, Number(around), () => (at.current.arrived = true));
+  }, [shown]);
+  return { value: fresh, toEnd };
+}
+
+async function bring(feed, revision) {
+  if (revision < feed.first || revision > feed.last) await feed.jump(revision);
+}
+
+function reveal(scroller, shown, revision, done) {
+  const group = shown.find((one) => one.rows.some((row) => row.revision === revision)) ?? shown.find((one) => one.revision >= revision);
+  if (!group) return;
+  const chunk = scroller.querySelector(`[data-chunk="${Math.floor(group.revision / CHUNK_REVISIONS)}"]`);
+  chunk?.scrollIntoView({ block: "center" });
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const element = scroller.querySelector(`[data-group="${CSS.escape(group.key)}"]`);
+    if (!element) return;
+    element.scrollIntoView({ block: "center" });
+    element.classList.add("found");
+    element.querySelector("a")?.focus({ preventScroll: true });
+    done();
+  }));
+}
+
+/** Loads older commits while the top is near, or while a filter leaves the screen empty. */
+function useOlder({ feed, scroller, shown, version }) {
+  useEffect(() => {
+    const element = scroller.current;
+    const load = () => {
+      if (feed.loading.peek()) return;
+      const { scrollTop, scrollHeight, clientHeight } = element;
+      if (scrollTop < 1500 && !feed.atStart && feed.commits.length < COMMITS_MAX) {
+        // The browser keeps what is seen in its place, except at the very top.
+        if (scrollTop < 2) element.scrollTop = 2;
+        feed.older().catch((error) => feed.fail(error));
+      } else if (scrollHeight - scrollTop - clientHeight < 1500 && !feed.attached.peek()) {
+        feed.newer().catch((error) => feed.fail(error));
+      }
+    };
+    element.addEventListener("scroll", load, { passive: true });
+    const timer = setTimeout(load, 60);
+    return () => {
+      clearTimeout(timer);
+      element.removeEventListener("scroll", load);
+    };
+  }, [feed, scroller, shown, version]);
+}
+
+function useKeys(feed, scroller) {
+  useEffect(() => {
+    const key = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+      if (event.key === "e") expanded.value = !expanded.peek();
+      else if (event.key === "j" || event.key === "k") move(scroller.current, event.key === "j" ? 1 : -1);
+      else if (event.key === "Home") feed.jump("start").then(() => (scroller.current.scrollTop = 0));
+      else if (event.key === "End" && !feed.attached.peek()) feed.jump("end").then(() => (scroller.current.scrollTop = scroller.current.scrollHeight));
+      else if (event.key === "End") scroller.current.scrollTop = scroller.current.scrollHeight;
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, [feed, scroller]);
+}
+
+/** Moves the focus to the next or previous group. */
+function move(scroller, step) {
+  const links = [...scroller.querySelectorAll("[data-group] a.title")];
+  const at = links.indexOf(document.activeElement);
+  const top = scroller.getBoundingClientRect().top + 60;
+  const next = at >= 0 ? at + step : links.findIndex((link) => link.getBoundingClientRect().top >= top);
+  const link = links[Math.max(0, Math.min(links.length - 1, next))];
+  link?.focus();
+  link?.scrollIntoView({ block: "nearest" });
+}
+
+function filtersOf({ agent, kind, status, text = "" }) {
+  const list = (value) => (value ? JSON.parse(value.startsWith("[") ? value : JSON.stringify(value.split(","))) : []);
+  return { agents: list(agent), kinds: list(kind), statuses: list(status), text };
+}
+
+function isEmpty({ agents, kinds, statuses, text }) {
+  return agents.length === 0 && kinds.length === 0 && statuses.length === 0 && text === "";
+}
+
+/** A list as a parameter: by commas, or as JSON where a name has one. */
+function listed(values) {
+  return values.length === 0 ? null : values.some((value) => /[,[]/.test(value)) ? JSON.stringify(values) : values.join(",");
+}
+
+const STATUSES = ["CONTINUE", "PENDING", "CONFIRM", "SCREENSHOT", "FINISH", "FAIL", "ERROR"];
+
+function Filters({ feed, groups, filters }) {
+  const [more, setMore] = useState(filters.agents.length + filters.kinds.length + filters.statuses.length > 0);
+  const agents = useMemo(() => agentsOf(groups), [groups, feed.version.value]);
+  const active = filters.agents.length + filters.kinds.length + filters.statuses.length;
+  return html`<div class="bar">
+    <input class="field grow" type="search" data-search placeholder="Filter by text ( / )" aria-label="Filter by text" value=${filters.text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+    <${Button} icon="filter" aria-expanded=${String(more)} aria-pressed=${String(active > 0)} onClick=${() => setMore(!more)}>Filter${active > 0 ? ` (${active})` : ""}<//>
+    <${Button} icon="expand" aria-pressed=${String(expanded.value)} label="Show every change by itself (e)" onClick=${() => (expanded.value = !expanded.value)}>Expand<//>
+    ${more && html`<div class="filters">
+      <${Chips} label="Kinds" options=${Object.entries(KINDS)} value=${filters.kinds} onChange=${(kinds) => setParams({ kind: listed(kinds) })} />
+      <${Chips} label="Agents" options=${agents.map((name) => [name, html`<${Agent} name=${name} />`])} value=${filters.agents} onChange=${(names) => setParams({ agent: listed(names) })} />
+      <${Chips} label="Statuses" options=${STATUSES.map((name) => [name, name])} value=${filters.statuses} onChange=${(names) => setParams({ status: listed(names) })} />
+      ${!isEmpty(filters) && html`<${Button} kind="quiet" icon="close" onClick=${() => setParams({ agent: null, kind: null, status: null, text: null })}>Clear filters<//>`}
+    </div>`}
+  </div>`;
+}
+
+function agentsOf(groups) {
+  const names = new Set();
+  for (const group of groups.list) {
+    for (const row of group.rows) {
+      if (row.agent) names.add(row.agent);
+      if (typeof row.agentOf === "string") names.add(row.agentOf);
+    }
+  }
+  return [...names].sort();
+}
+
+function Top({ feed, shown, filters }) {
+  const loaded = feed.commits.length;
+  if (feed.atStart) {
+    const compacted = feed.oldest.value > 0;
+    return html`<p class="timeline-top">${compacted ? `Changes up to revision ${count(feed.oldest.value)} are compacted; the logs still have their entries.` : shown.length > 0 && "The session begins here."}</p>`;
+  }
+  return html`<p class="timeline-top" role="status">${isEmpty(filters) ? "Loading older entries…" : `Looking through older entries: ${count(loaded)} of ${count(feed.head.value - feed.oldest.value)} changes…`}</p>`;
+}
+
+function Nothing({ session, filters }) {
+  if (!isEmpty(filters)) return html`<${Empty} title="Nothing matches the filters"><p>Fewer filters show more.</p><//>`;
+  return html`<${Empty} title="Nothing has happened yet">
+    <p>Entries appear here as agents write them. To write the first:</p>
+    <pre class="codebox">curl --json '{"request":"Open the report"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/requests</pre>
+  <//>`;
+}
+
