@@ -1,0 +1,35 @@
+// A search: its query from the address, its hits, and their snippets as plain pieces.
+
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", apos: "'" };
+
+/** The choices of a time, in milliseconds. */
+export const SINCE = { "1h": 3_600_000, "1d": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000 };
+
+/** Splits a snippet, whose only tags are `<mark>` and `</mark>`, into `{text, marked}`. */
+export function pieces(snippet) {
+  const found = [];
+  let marked = false;
+  for (const part of snippet.split(/(<\/?mark>)/)) {
+    if (part === "<mark>") marked = true;
+    else if (part === "</mark>") marked = false;
+    else if (part !== "") found.push({ text: decoded(part), marked });
+  }
+  return found;
+}
+
+function decoded(text) {
+  return text.replace(/&(#?\w+);/g, (whole, name) => ENTITIES[name] ?? whole);
+}
+
+/** The API's query for the address's parameters, or undefined while there is nothing to search. */
+export function searchQuery({ q = "", in: session, log, agent, since }, { limit, after, now = Date.now() } = {}) {
+  if (q.trim() === "") return undefined;
+  const span = SINCE[since];
+  const from = span ? new Date(Math.floor((now - span) / 60_000) * 60_000).toISOString() : since;
+  return { q: q.trim(), session: session || undefined, log: log || undefined, agent: agent || undefined, since: from || undefined, limit, after };
+}
+
+/** What opens a hit in its session's timeline: `requests/3`, `agents/NAME/memory/4`. */
+export function entryOf({ log, agent, seq }) {
+  return log === "memory" ? `agents/${agent}/memory/${seq}` : `${log}/${seq}`;
+}
