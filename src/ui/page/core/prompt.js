@@ -3,6 +3,9 @@
 /** A heading of a text part: `[Request History:]`. */
 const HEADING = /^\[([^\]\n]{1,300}):\](?:\n ?|$)/;
 
+/** The largest budget that the API takes. */
+const BUDGET_MAX = 100_000_000;
+
 const encoder = new TextEncoder();
 
 /**
@@ -40,15 +43,11 @@ function image(src, type) {
   return { kind: "image", src: text, type: type ?? data?.[1], bytes: data ? Math.floor(((text.length - data[0].length) * 3) / 4) : undefined };
 }
 
-/** An address that an image may be loaded from: image data, or a path of this server. */
-export function imageSource(src, origin) {
+/** An address that an image may be loaded from: image data, or a screenshot of this server under whichever name it has. */
+export function imageSource(src) {
   if (/^data:image\/(png|jpeg|webp|gif|bmp);base64,/.test(src)) return src;
-  try {
-    const url = new URL(src, origin);
-    return url.origin === origin && url.pathname.startsWith("/v1/") ? url.href : undefined;
-  } catch {
-    return undefined;
-  }
+  const path = /^(?:https?:\/\/[^/]+)?(\/v1\/sessions\/[^/?#]+\/screenshots\/\d+\/image(?:\?[^#]*)?)$/.exec(src);
+  return path?.[1];
 }
 
 function markdownParts(text) {
@@ -109,4 +108,11 @@ export function promptQuery(params, changes = {}) {
     if (value !== undefined && value !== null && value !== "") query[name] = value;
   }
   return query;
+}
+
+/** The query by which the page reads a prompt: images by address, so that a hundred of them are not read with each change. */
+export function viewQuery(params, changes = {}) {
+  const query = promptQuery(params, changes);
+  // The largest budget makes the server tell its estimate, and leaves nothing out.
+  return { ...query, images: query.images ?? (query.profile ? undefined : "url"), max_tokens: query.max_tokens ?? BUDGET_MAX };
 }

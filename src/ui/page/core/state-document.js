@@ -48,7 +48,7 @@ class StateDocument {
     for (const commit of commits) {
       if (commit.revision <= this.revision) continue;
       for (const change of commit.changes) {
-        if (change.kind === "restored") this.whole = true;
+        if (change.kind === "restored" || change.kind === "adopted") this.whole = true;
         if (!change.kind.startsWith("state_")) continue;
         if (typeof change.path !== "string" || change.path === "") this.whole = true;
         // What was removed and came again has another place in the order.
