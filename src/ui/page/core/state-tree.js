@@ -15,9 +15,28 @@ export function keyOf(part) {
   return part.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** The keys of a path or of a JSON pointer. */
+/** The keys of a path. */
 export function keysOf(path) {
   return path === "" ? [] : path.split("/").map(keyOf);
+}
+
+/** The keys of a JSON pointer. */
+export function pointerKeys(sub) {
+  return sub === "" ? [] : sub.slice(1).split("/").map(keyOf);
+}
+
+/** The keys of a place, from the root. */
+export function keysTo({ path, sub }) {
+  return [...keysOf(path), ...pointerKeys(sub)];
+}
+
+/** The places from the first below the root to this one. */
+export function placesTo({ path, sub }) {
+  const found = [];
+  let at = ROOT;
+  for (const key of keysOf(path)) found.push((at = below(at, key)));
+  for (const key of pointerKeys(sub)) found.push((at = { path, sub: `${at.sub}/${segment(key)}` }));
+  return found;
 }
 
 /** True if a key can stand in a path of the API. */
@@ -50,8 +69,8 @@ export function nodeAt(root, keys) {
 }
 
 /** The node at a place. */
-export function nodeOf(root, { path, sub }) {
-  return nodeAt(root, [...keysOf(path), ...keysOf(sub.slice(1)).slice(0, sub === "" ? 0 : undefined)]);
+export function nodeOf(root, place) {
+  return nodeAt(root, keysTo(place));
 }
 
 /** The tree with another value at a path, or without one. Returns undefined if what is above is no object. */

@@ -6,7 +6,7 @@ import { now } from "../../core/clock.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { count as grouped, fullTime, plural, span } from "../../core/format.js";
 import { count, textOf } from "../../core/json-tree.js";
-import { below, idOf, keysOf, lastChange, ROOT } from "../../core/state-tree.js";
+import { below, idOf, keysTo, lastChange, placesTo, ROOT } from "../../core/state-tree.js";
 import { Agent, Ago, Button, ButtonLink, Copy } from "../basics.js";
 import { Json } from "../json.js";
 import { AddNumber, AddValue, Remove } from "./changes.js";
@@ -48,12 +48,8 @@ export function Detail({ session, feed, place, node, onSelect }) {
 
 /** The path as links to what is above. */
 function Crumbs({ session, place, onSelect }) {
-  const places = [];
-  let at = ROOT;
-  for (const key of [...keysOf(place.path), ...(place.sub === "" ? [] : keysOf(place.sub.slice(1)))]) {
-    at = places.length >= keysOf(place.path).length ? { path: place.path, sub: `${at.sub}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}` } : below(at, key);
-    places.push([key, at]);
-  }
+  const keys = keysTo(place);
+  const places = placesTo(place).map((one, i) => [keys[i], one]);
   const link = ([key, one], i) => html`<span class="muted">/</span>${i === places.length - 1
     ? html`<strong><bdi>${key === "" ? '""' : key}</bdi></strong>`
     : html`<a href=${href("state", session, one)} onClick=${(event) => { event.preventDefault(); onSelect(one); }}><bdi>${key === "" ? '""' : key}</bdi></a>`}`;

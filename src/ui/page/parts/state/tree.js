@@ -3,7 +3,7 @@
 import { cx, html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
 import { count, preview } from "../../core/json-tree.js";
-import { below, filtered, idOf, keysOf, openDepth, ROOT, rowsOf } from "../../core/state-tree.js";
+import { filtered, idOf, openDepth, placesTo, rowsOf } from "../../core/state-tree.js";
 import { Button, Empty } from "../basics.js";
 import { Icon } from "../icon.js";
 import { Rows } from "../rows.js";
@@ -106,13 +106,7 @@ function useFolding(root, selected) {
 
 /** The containers above a place. */
 function above(place) {
-  if (!place) return [];
-  const found = [];
-  let at = ROOT;
-  for (const key of keysOf(place.path)) found.push(idOf((at = below(at, key))));
-  at = { path: place.path, sub: "" };
-  for (const key of place.sub === "" ? [] : keysOf(place.sub.slice(1))) found.push(idOf((at = { path: at.path, sub: `${at.sub}/${key}` })));
-  return found.slice(0, -1);
+  return place ? placesTo(place).slice(0, -1).map(idOf) : [];
 }
 
 /** The places that changed a moment ago. */
