@@ -13,6 +13,8 @@ export function Rows({ count, height, render, reveal, class: extra, label, role 
   const ref = useRef();
   const [range, setRange] = useState([0, 60]);
   const measure = () => {
+    // The observer tells once more after the list has gone.
+    if (!ref.current) return;
     const { scrollTop, clientHeight } = ref.current;
     const first = Math.max(0, Math.floor(scrollTop / height) - SPARE);
     const last = Math.min(count, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
