@@ -1,0 +1,67 @@
+// The view Search: as one types, filters in the address, pages, links.
+
+import assert from "node:assert/strict";
+import { describe, board } from "./harness.mjs";
+
+const hits = (t) => t.page.locator(".search-hits > li");
+
+/** Writes entries and waits until the index has them. */
+async function write(t, session, log, items, headers) {
+  const { body } = await t.server.post(log.startsWith("agents/") ? `${board(session)}/${log}` : board(session, log), items, headers);
+  await t.server.get(`/v1/search?q=anything&session=${session}&min_revision=${body.revision}&wait=10s`);
+}
+
+describe("words are found as one types, in all sessions or one", async (t) => {
+  await write(t, "zoo-a", "requests", [{ request: "Feed the Quagga <b>now</b> & then" }], { "X-Agent-ID": "Keeper" });
+  await write(t, "zoo-b", "agents/Vet/memory", [{ thought: "The quagga sleeps" }]);
+  await t.go("#/search");
+  await t.page.getByText("the words in this order").waitFor();
+  await t.page.getByRole("searchbox").fill("quagga");
+  await hits(t).nth(1).waitFor();
+  assert.equal(await hits(t).count(), 2);
+  const hit = hits(t).filter({ hasText: "zoo-a" });
+  assert.match(await t.text(hit), /Feed the Quagga <b>now<\/b> & then/);
+  assert.equal(await t.text(hit.locator("mark")), "Quagga");
+  await hit.getByText("Keeper").waitFor();
+  await t.page.getByRole("textbox", { name: "Session" }).fill("zoo-b");
+  await hit.waitFor({ state: "detached" });
+  assert.match(t.page.url(), /q=quagga&in=zoo-b/);
+  await hits(t).getByText("agents/Vet/memory/1").waitFor();
+  await t.page.getByRole("button", { name: "Clear filters" }).click();
+  await t.page.getByLabel("Log").selectOption("memory");
+  await hit.waitFor({ state: "detached" });
+});
+
+describe("a hit opens its entry in the timeline", async (t) => {
+  await write(t, "zoo-c", "requests", [{ request: "Weigh the okapi" }]);
+  await t.go("#/search?q=okapi");
+  await hits(t).getByRole("link", { name: "Weigh the okapi" }).click();
+  assert.match(decodeURIComponent(t.page.url()), /sessions\/zoo-c\/timeline\?open=requests\/1/);
+  await t.page.getByRole("complementary", { name: "requests/1" }).waitFor();
+});
+
+describe("more hits come by pages, none twice", async (t) => {
+  await write(t, "zoo-d", "trajectories", Array.from({ length: 60 }, (_, step) => ({ step, thought: `A tapir at ${step}` })));
+  await t.go("#/search?q=tapir");
+  await t.page.getByText("The first 25 hits").waitFor();
+  await t.page.getByRole("button", { name: "More hits" }).click();
+  await t.page.getByText("The first 50 hits").waitFor();
+  await t.page.getByRole("button", { name: "More hits" }).click();
+  await t.page.getByText("60 hits, best first").waitFor();
+  assert.equal(new Set(await hits(t).locator("a.search-snippet").evaluateAll((links) => links.map((link) => link.href))).size, 60);
+});
+
+describe("a query that is not complete is no failure, and nothing found is told", async (t) => {
+  await t.go("#/search?q=%22not+closed");
+  await t.page.getByText("opening quotation mark without a closing one").waitFor();
+  assert.equal(await t.page.getByRole("alert").count(), 0);
+  await t.page.getByRole("searchbox").fill("xyzzyplugh");
+  await t.page.getByText("Nothing found").waitFor();
+});
+
+describe("search that is switched off is explained", async (t) => {
+  const detail = "there is no search on this server (--search off)";
+  await t.page.route("**/v1/search?*", (route) => route.fulfill({ status: 404, contentType: "application/problem+json", body: JSON.stringify({ status: 404, code: "route-not-found", title: "Route not found", detail }) }));
+  await t.go("#/search?q=word");
+  await t.page.getByText("Search is switched off on this server").waitFor();
+});
