@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { children, parseJson, preview, textOf } from "../../../src/ui/page/core/json-tree.js";
-import { below, changes, filtered, idOf, lastChange, nodeOf, openDepth, replaced, ROOT, rowsOf, touchesPath } from "../../../src/ui/page/core/state-tree.js";
+import { children, parseJson, preview, textOf, unescaped } from "../../../src/ui/page/core/state/json-tree.js";
+import { below, changes, filtered, idOf, lastChange, nodeOf, openDepth, replaced, ROOT, rowsOf, touchesPath } from "../../../src/ui/page/core/state/tree.js";
 
 const keep = (text) => assert.equal(textOf(parseJson(text)), text);
 
@@ -61,6 +61,11 @@ test("JSON of many shapes comes out as JSON.stringify writes it", () => {
     return Object.fromEntries(Array.from({ length: random(5) }, (_, i) => [`k${i}~/"`, make(depth + 1)]));
   };
   for (let i = 0; i < 500; i += 1) keep(JSON.stringify(make(0)));
+});
+
+test("escaped letters are shown as letters, hidden characters stay escaped", () => {
+  assert.equal(unescaped(String.raw`"\u00e9 \u4f60\u597d \ud83d\ude00"`), '"é 你好 😀"');
+  for (const raw of [String.raw`"\u202e"`, String.raw`"\u0000\u000a"`, String.raw`"\u0022"`, String.raw`"\\u00e9"`]) assert.equal(unescaped(raw), raw);
 });
 
 test("a preview is one short line", () => {

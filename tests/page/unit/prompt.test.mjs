@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { lineDiff } from "../../../src/ui/page/core/line-diff.js";
-import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../src/ui/page/core/prompt.js";
+import { lineDiff } from "../../../src/ui/page/core/prompt/line-diff.js";
+import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../src/ui/page/core/prompt/parts.js";
 import { entryOf, pieces, searchQuery } from "../../../src/ui/page/core/search.js";
 
 const PNG = "data:image/png;base64,AAAA";

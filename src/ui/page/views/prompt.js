@@ -5,7 +5,7 @@ import { place, setParams } from "../core/address.js";
 import { cx, html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { bytes, count, plural } from "../core/format.js";
-import { asText, partsOf, promptQuery, shares, viewQuery } from "../core/prompt.js";
+import { asText, partsOf, promptQuery, shares, viewQuery } from "../core/prompt/parts.js";
 import { touches, useResource } from "../core/resource.js";
 import { Button, Copy, Empty, ProblemNote, Skeleton, Tabs } from "../parts/basics.js";
 import { Difference } from "../parts/prompt/difference.js";

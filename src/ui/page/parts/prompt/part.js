@@ -2,7 +2,8 @@
 
 import { cx, html, useState } from "../../core/dom.js";
 import { bytes } from "../../core/format.js";
-import { imageSource } from "../../core/prompt.js";
+import { imageSource } from "../../core/prompt/parts.js";
+import { unescaped } from "../../core/state/json-tree.js";
 import { Button, Copy } from "../basics.js";
 import { Json } from "../json.js";
 import { sectionHue } from "./shares.js";
@@ -18,7 +19,7 @@ export function Part({ part, index, raw }) {
   const isList = !raw && !part.isMarkdown && /^[[{]/.test(text) && heading !== undefined;
   const shown = raw ? whole : text;
   return html`<article class=${cx("prompt-part", `hue-${sectionHue(heading === "Blackboard" ? "Heading" : name)}`)} aria-label=${heading ?? `Part ${index + 1}`}>
-    <header class="row"><h3 class="grow truncate">${heading ?? html`<span class="muted">${name}</span>`}</h3>
+    <header class="row"><h2 class="grow truncate">${heading ?? html`<span class="muted">${name}</span>`}</h2>
       ${part.cached && html`<span class="badge" title="The prefix up to here has a cache_control">cache mark</span>`}
       <span class="muted small num nowrap">${bytes(part.bytes)}</span><${Copy} label="Copy this part" text=${whole} /></header>
     ${shown.trim() !== "" && html`<${Text} text=${shown} isJson=${isList} />`}
@@ -31,7 +32,7 @@ function Text({ text, isJson }) {
   const cut = text.length > max;
   const shown = cut ? text.slice(0, max) : text;
   return html`<div class="body">
-    ${isJson ? html`<${Json} text=${shown} max=${Infinity} />` : html`<pre class="prompt-text" tabindex="0" dir="auto">${shown}</pre>`}
+    ${isJson ? html`<${Json} text=${unescaped(shown)} max=${Infinity} />` : html`<pre class="prompt-text" tabindex="0" dir="auto">${shown}</pre>`}
     ${cut && html`<div class="row wrap prompt-more"><span class="muted small">${bytes(max)} of ${bytes(text.length)} are shown.</span>
       ${text.length > max + MORE_CHARS && html`<${Button} onClick=${() => setMax(max + MORE_CHARS)}>Show ${bytes(MORE_CHARS)} more<//>`}
       <${Button} onClick=${() => setMax(Infinity)}>Show all ${bytes(text.length)}<//></div>`}
@@ -42,7 +43,7 @@ function Image({ part }) {
   const src = imageSource(part.src);
   const said = [part.type, part.bytes && bytes(part.bytes)].filter(Boolean).join(", ");
   return html`<article class="prompt-part hue-${sectionHue("image")}" aria-label="Image">
-    <header class="row"><h3 class="grow">Image</h3>${part.cached && html`<span class="badge">cache mark</span>`}<span class="muted small num nowrap">${said}</span></header>
+    <header class="row"><h2 class="grow">Image</h2>${part.cached && html`<span class="badge">cache mark</span>`}<span class="muted small num nowrap">${said}</span></header>
     <div class="body">${src
       ? html`<img class="prompt-image" src=${src} loading="lazy" alt=${`Image of the prompt${said ? `, ${said}` : ""}`} />`
       : html`<p class="muted small">${part.src === "" ? "The part has no image." : "The image is elsewhere, or of a type that the page does not show:"}</p><code class="codebox">${part.src.slice(0, 300)}</code>`}</div>

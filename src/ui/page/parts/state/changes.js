@@ -2,7 +2,7 @@
 
 import { remove, request, statePath } from "../../core/api.js";
 import { html, useEffect, useState } from "../../core/dom.js";
-import { isAddressable, segment } from "../../core/state-tree.js";
+import { isAddressable, segment } from "../../core/state/tree.js";
 import { attempt, Button, ProblemNote, toast } from "../basics.js";
 import { Confirm, Dialog } from "../dialog.js";
 import { faultOf, readValue } from "./editor.js";

@@ -5,8 +5,8 @@ import { absolute, href } from "../../core/address.js";
 import { now } from "../../core/clock.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { count as grouped, fullTime, plural, span } from "../../core/format.js";
-import { count, textOf } from "../../core/json-tree.js";
-import { below, idOf, keysTo, lastChange, placesTo, ROOT } from "../../core/state-tree.js";
+import { count, textOf } from "../../core/state/json-tree.js";
+import { below, idOf, keysTo, lastChange, placesTo, ROOT } from "../../core/state/tree.js";
 import { Agent, Ago, Button, ButtonLink, Copy } from "../basics.js";
 import { Json } from "../json.js";
 import { AddNumber, AddValue, Remove } from "./changes.js";
@@ -123,7 +123,7 @@ function Actions({ session, place, node, onDo }) {
     ${mine && nested && html`<${Button} icon="plus" onClick=${() => onDo("add")}>${node.kind === "object" ? "Add a member" : "Append"}<//>`}
     ${mine && node?.kind === "number" && html`<${Button} icon="plus" onClick=${() => onDo("number")}>Add to it<//>`}
     <${ButtonLink} icon="past" href=${href("past", session, { path: path === "" ? "state" : `state/${path}` })}>History<//>
-    ${mine && node && html`<${Button} icon="trash" kind="danger" onClick=${() => onDo("remove")}>${path === "" ? "Clear" : "Delete"}<//>`}
+    ${mine && node && html`<${Button} icon="trash" kind="danger" label=${path === "" ? "Clear" : "Delete"} onClick=${() => onDo("remove")} />`}
   </div>`;
 }
 

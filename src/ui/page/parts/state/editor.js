@@ -2,8 +2,8 @@
 
 import { get, request, statePath } from "../../core/api.js";
 import { html, useEffect, useMemo, useState } from "../../core/dom.js";
-import { parseJson } from "../../core/json-tree.js";
-import { touchesPath } from "../../core/state-tree.js";
+import { parseJson } from "../../core/state/json-tree.js";
+import { touchesPath } from "../../core/state/tree.js";
 import { diffLines } from "../../vendor/diff/line.js";
 import { Agent, Button, ProblemNote, Skeleton, toast } from "../basics.js";
 import { Dialog } from "../dialog.js";

@@ -2,8 +2,8 @@
 
 import { cx, html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
-import { count, preview } from "../../core/json-tree.js";
-import { filtered, idOf, openDepth, placesTo, rowsOf } from "../../core/state-tree.js";
+import { count, preview } from "../../core/state/json-tree.js";
+import { filtered, idOf, openDepth, placesTo, rowsOf } from "../../core/state/tree.js";
 import { Button, Empty } from "../basics.js";
 import { Icon } from "../icon.js";
 import { Rows } from "../rows.js";

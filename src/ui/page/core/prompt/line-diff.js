@@ -1,6 +1,6 @@
 // The difference of two long texts by lines: unified, with context, and the unchanged rest folded.
 
-import { diffLines } from "../vendor/diff/line.js";
+import { diffLines } from "../../vendor/diff/line.js";
 
 /** The time for one difference; beyond, all that differs is shown as removed and added. */
 const DIFF_MS = 3000;

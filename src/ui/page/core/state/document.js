@@ -2,10 +2,10 @@
 //
 // Commits say which paths changed; their values are read from the API, since a parsed event has lost the numbers' texts.
 
-import { batch, signal, useEffect, useMemo } from "./dom.js";
-import { board, get, statePath } from "./api.js";
+import { batch, signal, useEffect, useMemo } from "../dom.js";
+import { board, get, statePath } from "../api.js";
 import { parseJson } from "./json-tree.js";
-import { changes, keysOf, replaced } from "./state-tree.js";
+import { changes, keysOf, replaced } from "./tree.js";
 
 /** A document of fewer characters is read as a whole. */
 const PARTS_FROM_CHARS = 40_000;

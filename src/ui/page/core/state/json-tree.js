@@ -173,7 +173,10 @@ export function count(node) {
 
 /** The start of a node's text in one line. */
 export function preview(node, max = 80) {
-  if (node.kind !== "object" && node.kind !== "array") return node.raw.length > max ? `${node.raw.slice(0, max - 1)}…` : node.raw;
+  if (node.kind !== "object" && node.kind !== "array") {
+    const raw = unescaped(node.raw.slice(0, max * 6));
+    return raw.length > max ? `${raw.slice(0, max - 1)}…` : raw;
+  }
   const object = node.kind === "object";
   let text = "";
   for (const [key, value] of object ? node.members : node.elements.entries()) {
@@ -181,4 +184,16 @@ export function preview(node, max = 80) {
     text += `${text ? ", " : ""}${object ? `${key}: ` : ""}${preview(value, 24)}`;
   }
   return object ? `{${text}}` : `[${text}]`;
+}
+
+/**
+ * A JSON text with its escapes of letters as letters: `\u00e9` is `é`. Escapes of control characters and of those that
+ * change the direction of a text stay.
+ */
+export function unescaped(text) {
+  return text.replace(/\\\\|\\u([0-9a-fA-F]{4})/g, (whole, code) => {
+    const n = code === undefined ? 0 : Number.parseInt(code, 16);
+    const hidden = n < 0xa1 || (n >= 0x200b && n <= 0x200f) || (n >= 0x2028 && n <= 0x202f) || (n >= 0x2060 && n <= 0x206f) || n === 0xfeff;
+    return hidden ? whole : String.fromCharCode(n);
+  });
 }

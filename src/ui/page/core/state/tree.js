@@ -3,7 +3,7 @@
 // A place is `{path, sub}`: the path that the API addresses, and below it the JSON pointer into what has no address of its own
 // (elements of arrays; members named "", "." or "..").
 
-import { children, parseJson } from "./json-tree.js";
+import { children, parseJson, unescaped } from "./json-tree.js";
 
 /** A key as a segment of a path: `a/b` is `a~1b`. */
 export function segment(key) {
@@ -132,7 +132,7 @@ export function filtered(root, text) {
     for (const [key, value] of children(node)) {
       const at = below(place, key);
       const id = idOf(at);
-      const hit = id.toLowerCase().includes(wanted) || (value.raw !== undefined && value.raw.toLowerCase().includes(wanted));
+      const hit = id.toLowerCase().includes(wanted) || (value.raw !== undefined && unescaped(value.raw).toLowerCase().includes(wanted));
       const inside = visit(value, at);
       if (hit) matches.add(id);
       if (hit || inside) {
