@@ -15,9 +15,14 @@ export function useResource(path, { feed, on, every, accept } = {}) {
   useEffect(() => resource.begin(), [resource]);
   useEffect(() => {
     if (!feed || !on) return undefined;
-    return feed.listen((commits) => {
+    const listening = feed.listen((commits) => {
       if (commits.length === 0 || commits.some(on)) resource.touch();
     });
+    const loading = feed.loading.subscribe((isLoading) => isLoading || resource.reach(feed.head.peek()));
+    return () => {
+      listening();
+      loading();
+    };
   }, [feed, resource]);
   useEffect(() => {
     if (!every) return undefined;
@@ -34,6 +39,8 @@ class Resource {
     this.accept = accept;
     this.state = signal({ loading: path !== undefined });
     this.readAt = 0;
+    /** The revision that the first read has to show. */
+    this.needed = 0;
   }
 
   begin() {
@@ -44,6 +51,17 @@ class Resource {
       clearTimeout(this.timer);
       this.timer = undefined;
     };
+  }
+
+  /** Reads once more if commits came between the first read and the beginning of the feed, which does not tell them. */
+  reach(revision) {
+    this.needed = revision;
+    if (this.state.peek().revision < revision) this.touchOnce();
+  }
+
+  touchOnce() {
+    this.needed = 0;
+    this.touch();
   }
 
   touch(after = REFRESH_MS) {
@@ -69,6 +87,7 @@ class Resource {
       const before = this.state.peek();
       if (before.text === text && before.etag === etag && !before.error) return;
       this.state.value = { data: body, text, etag, revision, headers, loading: false };
+      if (revision < this.needed) this.touchOnce();
     } catch (error) {
       if (aborted.aborted) return;
       // Data that was read stays shown beside the problem.
