@@ -199,3 +199,12 @@ describe("an empty state says how to write the first value", async (t) => {
   await t.server.put(path("empty", "first"), "1");
   await row(t, "first").waitFor();
 });
+
+describe("a token that may only read sees no button that writes", async (t) => {
+  await t.server.put(path("reader", "x"), "1");
+  const token = { name: "reader", scopes: ["read"] };
+  await t.page.route("**/ui/session", (route) => route.fulfill({ json: { tokens_required: true, login: { token } } }));
+  await t.go("#/sessions/reader/state?path=x");
+  await t.page.getByRole("link", { name: "History" }).waitFor();
+  for (const name of ["Edit", "Add to it", "Delete"]) assert.equal(await t.page.getByRole("button", { name }).count(), 0, name);
+});

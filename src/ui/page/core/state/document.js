@@ -32,14 +32,27 @@ class StateDocument {
 
   begin(feed) {
     this.aborter = new AbortController();
+    this.feed = feed;
     this.readWhole();
-    const end = feed.listen((commits) => this.take(commits));
+    const listening = feed.listen((commits) => this.take(commits));
+    const loading = feed.loading.subscribe(() => this.catchUp());
     return () => {
-      end();
+      listening();
+      loading();
       this.aborter.abort();
       clearTimeout(this.timer);
       this.timer = undefined;
     };
+  }
+
+  /** Takes what the feed loaded, and did not tell, after the document was read. */
+  catchUp() {
+    const { loading, commits, first } = this.feed;
+    if (loading.peek() || this.revision === 0 || this.feed.head.peek() <= this.revision) return;
+    if (first > this.revision + 1) this.whole = true;
+    const newer = commits.filter((commit) => commit.revision > this.revision);
+    if (newer.length > 0) this.take(newer);
+    else if (this.whole) this.schedule();
   }
 
   take(commits) {
@@ -79,6 +92,7 @@ class StateDocument {
       this.revision = revision ?? this.revision;
       this.chars = text.length;
       this.show(parseJson(text));
+      this.catchUp();
     } catch (error) {
       this.fail(error);
     }

@@ -132,7 +132,7 @@ export function filtered(root, text) {
     for (const [key, value] of children(node)) {
       const at = below(place, key);
       const id = idOf(at);
-      const hit = id.toLowerCase().includes(wanted) || (value.raw !== undefined && unescaped(value.raw).toLowerCase().includes(wanted));
+      const hit = id.toLowerCase().includes(wanted) || (value.raw !== undefined && (value.raw.includes("\\") ? unescaped(value.raw) : value.raw).toLowerCase().includes(wanted));
       const inside = visit(value, at);
       if (hit) matches.add(id);
       if (hit || inside) {

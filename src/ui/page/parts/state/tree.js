@@ -17,10 +17,15 @@ const LIT_MS = 2500;
 /** Keys typed within so long are one beginning of a name. */
 const TYPED_MS = 700;
 
+/** In a tree of more values, a filter waits until typing rests. */
+const LARGE_SIZE = 5000;
+const REST_MS = 180;
+
 /** Shows `tree` (`{root, n, changed}`); `selected` is a place or undefined. */
 export function StateTree({ tree, filter: text, selected, onSelect, actions }) {
   const box = useRef();
-  const filter = useMemo(() => filtered(tree.root, text), [tree.root, text]);
+  const wanted = useRested(text, tree.root.size > LARGE_SIZE ? REST_MS : 0);
+  const filter = useMemo(() => filtered(tree.root, wanted), [tree.root, wanted]);
   const folding = useFolding(tree.root, selected);
   const rows = useMemo(() => rowsOf(tree.root, folding.isOpen, filter), [tree.root, filter, folding.n]);
   const lit = useLit(tree);
@@ -52,6 +57,17 @@ export function StateTree({ tree, filter: text, selected, onSelect, actions }) {
           aria-activedescendant=${at >= 0 ? `state-row-${at}` : undefined} onKeyDown=${key} />`
       : filter && html`<${Empty} title="Nothing matches"><p>The filter looks in paths and in values.</p><//>`}
   </section>`;
+}
+
+/** A value that changed and then rested for so long; at once for 0. */
+function useRested(value, ms) {
+  const [rested, setRested] = useState(value);
+  useEffect(() => {
+    if (ms === 0) return undefined;
+    const timer = setTimeout(() => setRested(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return ms === 0 ? value : rested;
 }
 
 function Row({ row, index, on, lit, isMatch, onToggle, onSelect }) {
