@@ -79,7 +79,11 @@ function useLive(path, feed, held) {
   const last = useRef();
   if (resource.headers && !resource.error) last.current = { data: resource.data, text: resource.text, revision: resource.revision, headers: resource.headers };
   const shown = useMemo(() => last.current, [resource.text, resource.revision, resource.error, resource.headers]);
-  return { shown, error: resource.error, loading: resource.loading, refresh: resource.refresh };
+  const again = () => {
+    resource.refresh();
+    if (feed.state.peek() === "ended") feed.retry();
+  };
+  return { shown, error: resource.error, loading: resource.loading, refresh: again };
 }
 
 function Live({ answer, at, paused, onPause }) {
@@ -120,7 +124,7 @@ function Refusal({ error, params, retry }) {
   if (error.code === "budget-too-small") {
     return html`<div class="problem" role="alert"><div class="grow stack">
       <strong>The budget of ${count(Number(params.max_tokens))} tokens is too small</strong>
-      <p>${error.message}. Open questions and the state are never left out; a larger budget, or an include list without the state, helps.</p>
+      <p>${needed(error) ? `What may not be left out takes ${count(needed(error))} tokens` : error.message}. Open questions and the state are never left out; a larger budget, or an include list without the state, helps.</p>
       <div class="row wrap"><${Button} onClick=${() => setParams({ max_tokens: needed(error) })}>${needed(error) ? `Use ${count(needed(error))} tokens` : "No budget"}<//></div>
     </div></div>`;
   }

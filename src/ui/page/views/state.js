@@ -20,12 +20,16 @@ export function State({ session }) {
   const selected = path === "" && sub === "" ? undefined : { path, sub };
   const error = document.error.value;
   const select = (place) => setParams({ path: place.path, sub: place.sub });
+  const retry = () => {
+    document.readWhole();
+    if (feed.state.peek() === "ended") feed.retry();
+  };
   const isEmpty = tree && tree.root.size === 1;
   return html`<div class="view state">
     <div class="bar">
       <input class="field grow" type="search" data-search placeholder="Filter by path or value ( / )" aria-label="Filter by path or value" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
     </div>
-    ${error && html`<div class="view padded"><${ProblemNote} error=${error} retry=${() => document.readWhole()} /></div>`}
+    ${error && html`<div class="view padded"><${ProblemNote} error=${error} retry=${retry} /></div>`}
     ${document.loading.value && html`<div class="view padded"><${Skeleton} lines=${10} /></div>`}
     ${isEmpty && html`<${Nothing} session=${session} />`}
     ${tree && (!isEmpty || selected) && html`<div class="state-body">
