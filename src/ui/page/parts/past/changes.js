@@ -1,0 +1,61 @@
+// The changes between two revisions: added, changed and removed places with what they were and are.
+
+import { board, get } from "../../core/api.js";
+import { cx, html, useEffect, useState } from "../../core/dom.js";
+import { count, plural, short } from "../../core/format.js";
+import { differences } from "../../core/past.js";
+import { Button, Empty, Skeleton } from "../basics.js";
+import { openHref } from "../entry.js";
+import { PastProblem } from "./problem.js";
+import { ValueDiff } from "./values.js";
+
+/** The differences of one page. */
+const PAGE = 50;
+
+export function Changes({ session, from, to, oldest }) {
+  const [state, setState] = useState({ rows: [], loading: true });
+  const read = async (after, signal) => {
+    const { body } = await get(board(session, "diff"), { query: { from, to, limit: PAGE, after }, signal });
+    return { rows: differences(body), next: body.next, more: body.more, from: body.from, to: body.to };
+  };
+  useEffect(() => {
+    const aborter = new AbortController();
+    setState({ rows: [], loading: true });
+    read(undefined, aborter.signal).then(setState, (error) => aborter.signal.aborted || setState({ rows: [], error }));
+    return () => aborter.abort();
+  }, [session, from, to]);
+  const more = async () => {
+    const before = state;
+    setState({ ...before, loading: true });
+    try {
+      const page = await read(before.next);
+      setState({ ...page, rows: [...before.rows, ...page.rows] });
+    } catch (error) {
+      setState({ ...before, error });
+    }
+  };
+  const { rows, loading, error } = state;
+  return html`<section class="past-changes" aria-label="Changes">
+    <${PastProblem} error=${error} oldest=${oldest} param="from" />
+    ${!loading && !error && rows.length === 0 && html`<${Empty} title="Nothing differs"><p>The board is the same at both revisions.</p><//>`}
+    ${rows.length > 0 && html`<p class="muted small" role="status">${state.more ? `The first ${plural(rows.length, "difference")}` : plural(rows.length, "difference")} from revision ${count(state.from)} to ${count(state.to)}</p>`}
+    ${rows.map((row) => html`<${Difference} key=${`${row.kind} ${row.path}`} row=${row} />`)}
+    ${loading && html`<${Skeleton} />`}
+    ${state.more && !loading && html`<div><${Button} onClick=${more}>More differences<//></div>`}
+  </section>`;
+}
+
+function Difference({ row }) {
+  const { path, kind, before, after, image, claim, done, failed } = row;
+  const isEntry = /^(questions|requests|trajectories|screenshots|agents|state)(\/|$)/.test(path);
+  return html`<article class="card difference">
+    <header><span class=${cx("badge", `diff-${kind}`)}>${kind}</span>
+      ${isEntry && kind !== "removed" ? html`<a class="grow mono truncate" href=${openHref(path)}><bdi>${short(path, 300)}</bdi></a>` : html`<span class="grow mono truncate"><bdi>${short(path, 300)}</bdi></span>`}
+      ${claim && html`<span class="badge">claimed by ${short(claim.agent, 40)}</span>`}${done && html`<span class="badge">done</span>`}${failed && html`<span class="badge">failed</span>`}
+    </header>
+    <div class="body row difference-body">
+      ${image && kind !== "removed" && html`<img loading="lazy" decoding="async" width="128" height="80" src="${image.url}?max_px=240" alt="" />`}
+      <div class="grow"><${ValueDiff} before=${before} after=${after} /></div>
+    </div>
+  </article>`;
+}
