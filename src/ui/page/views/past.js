@@ -12,6 +12,7 @@ import { Changes } from "../parts/past/changes.js";
 import { Compare } from "../parts/past/compare.js";
 import { Actions } from "../parts/past/dialogs.js";
 import { useMarks } from "../parts/past/marks.js";
+import { PastProblem } from "../parts/past/problem.js";
 import { PathHistory } from "../parts/past/path.js";
 import { Slider } from "../parts/past/slider.js";
 
@@ -34,14 +35,17 @@ export function Past({ session }) {
   const mode = params.path !== undefined ? "path" : params.with !== undefined ? "compare" : params.from !== undefined ? "changes" : "board";
   const wanted = mode === "changes" ? params.to : params.at;
   const at = Math.min(head, Math.max(oldest, revisionOf(wanted, checkpoints) ?? head));
+  const asked = mode === "changes" ? params.from : params.at;
+  const gone = mode !== "path" && /^\d+$/.test(asked ?? "") && Number(asked) < oldest;
   const choose = (to) => setParams(tab(to, { at, head, oldest, asked: wanted }), { replace: false });
   const slide = (revision) => setParams({ [mode === "changes" ? "to" : "at"]: revision >= head ? null : revision });
   return html`<div class="view padded past">
     <div class="row wrap past-head"><${Tabs} label="The past as" tabs=${TABS} value=${mode} onChange=${choose} /><span class="grow"></span><${Actions} session=${session} at=${at} head=${head} checkpoints=${checkpoints} /></div>
     <${Slider} session=${session} feed=${feed} oldest=${oldest} head=${head} at=${at} from=${mode === "changes" ? revisionOf(params.from, checkpoints) : undefined} marks=${marks} checkpoints=${checkpoints} onChange=${slide} label=${mode === "changes" ? "End of the range" : "Revision"} />
-    ${mode === "board" && html`<${PastBoard} session=${session} at=${params.at} feed=${feed} oldest=${oldest} />`}
-    ${mode === "changes" && html`<${Point} label="From revision or checkpoint" value=${params.from} name="from" checkpoints=${checkpoints} /><${Changes} session=${session} from=${params.from} to=${params.to ?? head} oldest=${oldest} />`}
-    ${mode === "compare" && html`<${Point} label="Compare with" hint="revision, checkpoint, session@ or session@revision" value=${params.with} name="with" checkpoints=${checkpoints} /><${Compare} left=${{ session, at: params.at }} right=${pointOf(params.with, session)} head=${head} oldest=${oldest} />`}
+    ${gone && html`<${PastProblem} error=${{ code: "history-compacted" }} oldest=${oldest} param=${mode === "changes" ? "from" : "at"} />`}
+    ${mode === "board" && !gone && html`<${PastBoard} session=${session} at=${params.at} feed=${feed} oldest=${oldest} />`}
+    ${mode === "changes" && html`<${Point} label="From revision or checkpoint" value=${params.from} name="from" checkpoints=${checkpoints} />${!gone && html`<${Changes} session=${session} from=${params.from} to=${params.to ?? head} oldest=${oldest} />`}`}
+    ${mode === "compare" && html`<${Point} label="Compare with" hint="revision, checkpoint, session@ or session@revision" value=${params.with} name="with" checkpoints=${checkpoints} />${!gone && html`<${Compare} left=${{ session, at: params.at }} right=${pointOf(params.with, session)} head=${head} oldest=${oldest} />`}`}
     ${mode === "path" && html`<${PathHistory} session=${session} path=${params.path} oldest=${oldest} head=${head} suggestions=${["state", "requests/1", "questions/1"]} />`}
   </div>`;
 }

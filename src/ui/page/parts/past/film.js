@@ -20,11 +20,12 @@ export function Film({ session, feed, oldest, head, at, onJump }) {
   const ref = useRef();
   const width = useWidth(ref);
   const entries = useSample(session, feed);
-  if (entries.length === 0) return html`<div class="film-none" ref=${ref}></div>`;
   const slots = Math.max(1, Math.floor(width / SLOT_PX));
   const shown = width === 0 ? [] : film(entries, oldest, head, slots);
+  // The element stays, since its width is observed.
+  const isEmpty = !entries.some((entry) => entry.revision >= oldest && entry.revision <= head);
   const current = shown.findLast((entry) => entry && entry.revision <= at)?.seq;
-  return html`<div class="film" ref=${ref} role="group" aria-label="Screenshots over time">
+  return html`<div class=${isEmpty ? "film-none" : "film"} ref=${ref} role="group" aria-label="Screenshots over time">
     ${shown.map((entry, slot) => entry && html`<button type="button" key=${slot} class="film-shot" aria-current=${entry.seq === current ? "true" : undefined}
       style=${{ left: `${(slot / slots) * 100}%`, width: `${100 / slots}%` }} title=${`Revision ${entry.revision}, ${time(entry.at)}`}
       aria-label=${`Go to screenshot ${entry.seq}, revision ${entry.revision}${metadataText(entry.item) ? `: ${metadataText(entry.item).slice(0, 60)}` : ""}`} onClick=${() => onJump(entry.revision)}>

@@ -31,7 +31,8 @@ export function Slider({ session, feed, oldest, head, at, from, marks, checkpoin
   };
   const commit = useCommit(session, value, oldest);
   const named = checkpoints.map((one) => ({ revision: one.revision, kind: "checkpoint", text: `checkpoint ${one.name}` }));
-  const all = [...named, ...marks.list.value].sort((a, b) => a.revision - b.revision);
+  const events = marks.list.value.filter((mark) => mark.revision >= oldest && mark.revision <= head);
+  const all = [...named, ...events].sort((a, b) => a.revision - b.revision);
   const before = all.findLast((mark) => mark.revision < value);
   const after = all.find((mark) => mark.revision > value);
   const who = commit ? `, ${fullTime(commit.at)}${commit.agent ? `, by ${commit.agent}` : ""}` : "";
@@ -60,13 +61,13 @@ export function Slider({ session, feed, oldest, head, at, from, marks, checkpoin
         <${Button} disabled=${value >= head} label="The present board" onClick=${() => move(head)}>Now<//>
       </span>
     </div>
-    <${Legend} marks=${marks} named=${named} />
+    <${Legend} marks=${marks} events=${events} named=${named} />
   </section>`;
 }
 
-function Legend({ marks, named }) {
-  const failures = marks.list.value.filter((mark) => mark.kind === "failure").length;
-  const restores = marks.list.value.length - failures;
+function Legend({ marks, events, named }) {
+  const failures = events.filter((mark) => mark.kind === "failure").length;
+  const restores = events.length - failures;
   return html`<p class="row wrap muted small legend" role="status">
     <span><span class="key mark-checkpoint"></span>${plural(named.length, "checkpoint")}</span>
     <span><span class="key mark-failure"></span>${plural(failures, "failure")}</span>

@@ -27,8 +27,9 @@ export function Gallery({ session, log, scroller, agents, focus, scrollTop }) {
   useLayoutEffect(measure, [entries.length]);
   useEffect(() => watched(ref.current, scroller.current, measure, scrollTop), [entries.length]);
   useLayoutEffect(() => {
-    if (scrollTop.current > 0 && entries.length > 0 && grid) scroller.current.scrollTop = scrollTop.current;
-    if (focus.current !== undefined) ref.current?.querySelector(`[data-seq="${focus.current}"] a`)?.focus({ preventScroll: true });
+    if (!grid || entries.length === 0) return;
+    if (scrollTop.current > 0) scroller.current.scrollTop = scrollTop.current;
+    if (focus.current !== undefined) ref.current?.querySelector(`[data-seq="${focus.current}"] a`)?.focus();
     focus.current = undefined;
   }, [grid !== undefined && entries.length > 0]);
   useEffect(() => {
