@@ -10,6 +10,7 @@ import { theme } from "../core/settings.js";
 import { VIEWS } from "../views/registry.js";
 import { Login } from "../views/login.js";
 import { useInbox } from "../core/inbox.js";
+import "../core/notice.js";
 import { attempt, Button, ProblemNote, Toasts } from "./basics.js";
 import { OpenEntry } from "./entry.js";
 import { Icon } from "./icon.js";
@@ -19,10 +20,14 @@ import { openPalette, Palette } from "./palette.js";
 export function Shell() {
   const { view, session } = place.value;
   const main = useRef();
+  const open = useInbox();
   useEffect(() => {
-    document.title = [VIEWS[view].title, session, "Blackboard"].filter(Boolean).join(" · ");
     main.current.scrollTop = 0;
   }, [view, session]);
+  useEffect(() => {
+    const title = [VIEWS[view].title, session, "Blackboard"].filter(Boolean).join(" · ");
+    document.title = open.value > 0 ? `(${open.value}) ${title}` : title;
+  }, [view, session, open.value]);
   return html`<div class="shell">
       <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to content</a>
       <${Nav} />
