@@ -1,7 +1,85 @@
-// Agents.
+// The agents of a session: a list, and one of them with its statuses, directives, costs and memory.
 
-import { html } from "../core/dom.js";
+import { board, rights, withQuery } from "../core/api.js";
+import { href, place, setParams } from "../core/address.js";
+import { cx, html, useMemo, useState } from "../core/dom.js";
+import { useFeed } from "../core/feed.js";
+import { cost, count, plural } from "../core/format.js";
+import { touches, useResource } from "../core/resource.js";
+import { statuses } from "../core/statuses.js";
+import { Agent, Ago, Button, Empty, ProblemNote, Select, Skeleton, Status } from "../parts/basics.js";
+import { Rows } from "../parts/rows.js";
+import { AgentDetail } from "../parts/agents/detail.js";
+import { RegisterAgent } from "../parts/agents/dialogs.js";
+import { useCost } from "../parts/agents/costs.js";
 
-export function Agents() {
-  return html`<div class="view padded"></div>`;
+/** The most agents that are listed; a status as the filter finds others. */
+const LISTED_MAX = 1000;
+
+const ROW_PX = 44;
+
+export function Agents({ session }) {
+  const feed = useFeed(session);
+  const { agent, status = "", text = "" } = place.value.params;
+  const [making, setMaking] = useState(false);
+  const path = withQuery(board(session, "agents"), { seen: true, limit: LISTED_MAX, status: status || undefined });
+  // Each write of an agent changes when it was seen last, so any commit is a reason to read.
+  const list = useResource(path, { feed, on: () => true });
+  const about = useResource(board(session), { feed, on: touches({ kinds: ["configured"], agents: true }) });
+  const states = about.data?.settings?.agent_states;
+  const all = list.data?.agents ?? [];
+  const shown = useMemo(() => (text === "" ? all : all.filter((one) => matches(one, text))), [list.data, text]);
+  const isFiltered = text !== "" || status !== "";
+  return html`<div class=${cx("view agents", agent !== undefined && "with-detail")}>
+    <div class="bar">
+      <input class="field grow" type="search" data-search placeholder="Find an agent" aria-label="Find an agent" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+      <${Select} label="Status" hideLabel options=${[["", "All statuses"], ...statuses(states).map((one) => [one, one])]} value=${status} onChange=${(one) => setParams({ status: one })} />
+      ${rights.value.mayWrite && html`<${Button} icon="plus" onClick=${() => setMaking(true)}>Register<//>`}
+    </div>
+    <${ProblemNote} error=${list.error} retry=${list.refresh} />
+    <div class="agents-body">
+      <section class="agents-side" aria-label="Agents">
+        ${list.loading && html`<div class="view padded"><${Skeleton} /></div>`}
+        ${shown.length > 0 && html`<${Head} n=${shown.length} more=${list.data.more} />
+          <${Rows} class="agents-list" label="Agents" count=${shown.length} height=${ROW_PX} reveal=${shown.findIndex((one) => one.agent === agent)}
+            render=${(i) => html`<${Row} key=${shown[i].agent} session=${session} feed=${feed} one=${shown[i]} selected=${shown[i].agent === agent} />`} />`}
+        ${!list.loading && shown.length === 0 && !list.error && (isFiltered ? html`<${Empty} title="No agent matches">Fewer filters show more.<//>` : html`<${None} session=${session} />`)}
+      </section>
+      ${agent !== undefined && html`<${AgentDetail} key=${agent} session=${session} agent=${agent} feed=${feed} about=${about.data} />`}
+    </div>
+    ${making && html`<${RegisterAgent} session=${session} states=${states} onClose=${() => setMaking(false)} />`}
+  </div>`;
+}
+
+function matches(one, text) {
+  const searched = [one.agent, one.type, one.platform, one.host].join(" ").toLowerCase();
+  return text.toLowerCase().split(/\s+/).every((word) => searched.includes(word));
+}
+
+function Head({ n, more }) {
+  return html`<div class="agents-head" aria-hidden="true">
+    <span>${more ? `The first ${count(n)} agents` : plural(n, "agent")}</span><span>Status</span><span class="extra">Type</span><span class="extra">Platform</span><span class="extra">Host</span><span class="extra right">Steps</span><span class="extra right">Cost</span><span class="right">Seen</span>
+  </div>`;
+}
+
+function Row({ session, feed, one, selected }) {
+  const { params } = place.value;
+  const { spent, steps, isForeign } = useCost(session, one.agent, feed);
+  return html`<a class="agent-row" href=${href("agents", session, { ...params, agent: one.agent, before: null, open: null })} aria-current=${selected ? "true" : undefined}>
+    <${Agent} name=${one.agent} />
+    <span class="row"><${Status} value=${one.status} />${one.paused && html`<span class="badge">paused</span>`}${one.stopped && html`<span class="badge">stopped</span>`}</span>
+    <span class="extra truncate muted" title=${one.type}>${one.type}</span>
+    <span class="extra truncate muted" title=${one.platform}>${one.platform}</span>
+    <span class="extra truncate muted" title=${one.host}>${one.host}</span>
+    <span class="extra right num" title=${isForeign ? "Needs the right memory:read" : undefined}>${isForeign ? "–" : steps !== undefined && count(steps)}</span>
+    <span class="extra right num">${isForeign ? "–" : spent !== undefined && cost(spent)}</span>
+    <span class="right muted small"><${Ago} at=${one.last_seen ?? one.updated_at} /></span>
+  </a>`;
+}
+
+function None({ session }) {
+  return html`<${Empty} title="No agent is registered">
+    <p>An agent is registered with its first memory, or by itself:</p>
+    <pre class="codebox">curl -X PUT --json '{"type":"AppAgent","platform":"linux"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/agents/AppAgent</pre>
+  <//>`;
 }
