@@ -28,10 +28,12 @@ let users = 0;
 let closely = 0;
 let timer;
 let looking;
+let lookedAt = 0;
 let etag;
 
 /** Reads the inbox now. Looks under way are shared. */
 export function look() {
+  lookedAt = Date.now();
   looking ??= read().finally(() => (looking = undefined));
   return looking;
 }
@@ -104,9 +106,14 @@ export function useCloseLook() {
   }, []);
 }
 
+/** A hidden page looks for its notifications and its title only. */
+function lookIfDue() {
+  if (!document.hidden || Date.now() - lookedAt >= LOOK_MS) look();
+}
+
 function schedule() {
   clearInterval(timer);
-  if (users > 0 || closely > 0) timer = setInterval(look, closely > 0 ? LOOK_CLOSELY_MS : LOOK_MS);
+  if (users > 0 || closely > 0) timer = setInterval(lookIfDue, closely > 0 ? LOOK_CLOSELY_MS : LOOK_MS);
 }
 
 rights.subscribe(({ known }) => {
