@@ -1,0 +1,123 @@
+// One question with its answer field, options and countdown; one line once others have answered it.
+
+import { href, place } from "../../core/address.js";
+import { now } from "../../core/clock.js";
+import { cx, html, useEffect, useId, useRef, useState } from "../../core/dom.js";
+import { brief, hue, short, span } from "../../core/format.js";
+import { look } from "../../core/inbox.js";
+import { answer, draftOf, keepDraft, optionsOf, readDefault, readEnd } from "../../core/questions.js";
+import { itemText } from "../../core/timeline.js";
+import { Agent, Ago, Button, ButtonLink, Copy, toast } from "../basics.js";
+
+/** The longest text that is shown at once. */
+const TEXT_CHARS = 1200;
+
+/** Nearer to its expiry than this, a countdown stands out. */
+const SOON_MS = 60_000;
+
+export function Question({ question, gone, mayWrite, onGone }) {
+  const { session, agent } = question;
+  // An answer that others gave first is known here before the inbox tells.
+  const [lost, setLost] = useState();
+  const end = gone ?? lost;
+  if (end && end.kind !== "open") return html`<${Gone} question=${question} end=${end} onGone=${onGone} />`;
+  return html`<article class=${cx("question card", agent && `hue-${hue(agent)}`)} aria-label=${short(itemText("questions", question.item), 120)}>
+    <header>
+      <${Agent} name=${agent} /><span class="muted">in</span><a class="truncate" href=${href("questions", undefined, { ...place.value.params, session })} title=${`Only questions of ${session}`}>${session}</a>
+      <span class="muted small nowrap"><a href=${href("timeline", session, { around: question.revision })} title="In the timeline">#${question.seq}</a> · <${Ago} at=${question.at} /></span>
+      <span class="grow"></span>
+      ${question.expires_at && html`<${Countdown} question=${question} />`}
+      <${ButtonLink} icon="timeline" kind="quiet wide-only" label="In the timeline" href=${href("timeline", session, { around: question.revision })} />
+    </header>
+    <div class="body stack">
+      <${Text} text=${itemText("questions", question.item)} />
+      ${mayWrite && html`<${Answer} question=${question} onLost=${setLost} />`}
+    </div>
+  </article>`;
+}
+
+function Text({ text }) {
+  const [all, setAll] = useState(false);
+  const isCut = !all && text.length > TEXT_CHARS;
+  return html`<div class="question-text" dir="auto"><bdi>${isCut ? short(text, TEXT_CHARS) : text}</bdi>${isCut && html` <${Button} kind="quiet" onClick=${() => setAll(true)}>Show all<//>`}</div>`;
+}
+
+function Countdown({ question }) {
+  const [fallback, setFallback] = useState();
+  useEffect(() => {
+    let over = false;
+    readDefault(question).then((value) => over || setFallback(value));
+    return () => (over = true);
+  }, [question.expires_at]);
+  const left = new Date(question.expires_at) - now.value;
+  const then = fallback === undefined ? "" : `, then “${brief(fallback, 40)}”`;
+  return html`<span class=${cx("countdown small num", left < SOON_MS && "soon")} title=${fallback === undefined ? "Expires without a default answer, or with one that is not known here" : `The default answer: ${brief(fallback, 400)}`}>${left > 0 ? `${span(left)} left` : "expires now"}${then}</span>`;
+}
+
+function Answer({ question, onLost }) {
+  const [text, setText] = useState(() => draftOf(question));
+  const [busy, setBusy] = useState(false);
+  const field = useRef();
+  const id = useId();
+  const options = optionsOf(question.item);
+  const type = (value) => {
+    keepDraft(question, value);
+    setText(value);
+  };
+  const send = async (body) => {
+    setBusy(true);
+    const next = field.current?.closest("li")?.nextElementSibling?.querySelector("textarea");
+    try {
+      await answer(question, body);
+      toast(body.skip ? "Skipped" : "Answered");
+      next?.focus();
+      look();
+    } catch (error) {
+      if (error.code !== "already-answered") toast(error.message, { bad: true });
+      else onLost((await readEnd(question).catch(() => undefined)) ?? { kind: "answered" });
+      setBusy(false);
+    }
+  };
+  const isBlank = text.trim() === "";
+  const key = (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isBlank || busy) return;
+    event.preventDefault();
+    send({ answer: text });
+  };
+  return html`<div class="answer">
+    ${options.length > 0 && html`<div class="row wrap" role="group" aria-label="Answers offered">${options.map(({ label, value }) => html`<${Button} key=${value} class="option" disabled=${busy} onClick=${() => send({ answer: value })}>${short(label, 80)}<//>`)}</div>`}
+    <div class="answer-line">
+      <label class="sr-only" for=${id}>Answer to question ${question.seq} of ${question.session}</label>
+      <textarea id=${id} ref=${field} class="field" rows=${text.includes("\n") || text.length > 90 ? 4 : 1} placeholder=${options.length > 0 ? "Or an answer of your own" : "Answer"} value=${text} readonly=${busy} onInput=${(event) => type(event.currentTarget.value)} onKeyDown=${key}></textarea>
+      <${Button} kind="primary" label="Answer (Ctrl Enter)" disabled=${isBlank || busy} onClick=${() => send({ answer: text })}>Answer<//>
+      <${Button} kind="quiet" label="End the question without an answer" disabled=${busy} onClick=${() => send({ skip: true })}>Skip<//>
+    </div>
+  </div>`;
+}
+
+const ENDS = {
+  loading: "Not open any more",
+  answered: "Answered elsewhere",
+  skipped: "Skipped elsewhere",
+  expired: "Expired",
+  deleted: "Deleted",
+};
+
+/** The line of a question that ended elsewhere, with the answer that won and what was not sent here. */
+function Gone({ question, end, onGone }) {
+  const draft = draftOf(question);
+  const close = () => {
+    keepDraft(question, "");
+    onGone();
+  };
+  return html`<div class="question-gone" role="status">
+    <span class="badge">${ENDS[end.kind]}</span>
+    <span class="grow">
+      <span class="gone-text">${short(itemText("questions", question.item), 140)}</span>
+      ${end.answer !== undefined && end.answer !== null && html` <strong>${brief(end.answer, 200)}</strong>`}
+      ${end.by && html` <span class="small muted">by <${Agent} name=${end.by} /></span>`}
+      ${draft !== "" && html`<span class="small gone-draft"><span class="muted">not sent: </span>${short(draft, 200)} <${Copy} text=${draft} label="Copy what was not sent" /></span>`}
+    </span>
+    <${Button} icon="close" kind="quiet" label="Close" onClick=${close} />
+  </div>`;
+}
