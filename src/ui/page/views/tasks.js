@@ -1,7 +1,126 @@
-// Tasks.
+// The requests of a session as tasks: by state, what waits for what, and one of them with its attempts and result.
 
-import { html } from "../core/dom.js";
+import { rights } from "../core/api.js";
+import { href, place, setParams } from "../core/address.js";
+import { cx, html, useMemo, useState } from "../core/dom.js";
+import { useFeed } from "../core/feed.js";
+import { count, plural } from "../core/format.js";
+import { REQUESTS_MAX, useRequests } from "../core/requests.js";
+import { connected, dependants, related, STATES } from "../core/tasks.js";
+import { Agent, Ago, Button, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { Rows } from "../parts/rows.js";
+import { TaskDetail } from "../parts/tasks/detail.js";
+import { NewRequest } from "../parts/tasks/dialogs.js";
+import { Graph } from "../parts/tasks/graph.js";
+import { attempts, Left, TaskState } from "../parts/tasks/state.js";
 
-export function Tasks() {
-  return html`<div class="view padded"></div>`;
+const ROW_PX = 56;
+
+export function Tasks({ session }) {
+  const feed = useFeed(session);
+  const requests = useRequests(session, feed);
+  const version = requests.version.value;
+  const { request, state = "", agent = "", text = "", show = "list" } = place.value.params;
+  const [making, setMaking] = useState();
+  const all = useMemo(() => [...requests.tasks.values()].sort((a, b) => b.seq - a.seq), [requests, version]);
+  const waiting = useMemo(() => dependants(requests.tasks), [requests, version]);
+  const found = useMemo(() => all.filter((one) => matches(one, { agent, text })), [all, agent, text]);
+  const shown = useMemo(() => (state === "" ? found : found.filter((one) => one.state === state)), [found, state]);
+  const selected = request === undefined ? undefined : Number(request);
+  const isEmpty = !requests.loading.value && all.length === 0 && !requests.error.value;
+  return html`<div class=${cx("view tasks", selected !== undefined && "with-detail")}>
+    <div class="bar">
+      <input class="field grow" type="search" data-search placeholder="Find a request" aria-label="Find a request" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+      <${Agents} all=${all} value=${agent} />
+      <span class="switch" role="group" aria-label="Shown as">
+        <${Button} icon="tasks" aria-pressed=${String(show !== "graph")} onClick=${() => setParams({ show: null })}>List<//>
+        <${Button} icon="fork" aria-pressed=${String(show === "graph")} onClick=${() => setParams({ show: "graph" })}>Graph<//>
+      </span>
+      ${rights.value.mayWrite && html`<${Button} icon="plus" kind="primary" onClick=${() => setMaking({})}>New request<//>`}
+    </div>
+    ${requests.error.value && html`<div class="view padded"><${ProblemNote} error=${requests.error.value} retry=${() => requests.reload()} /></div>`}
+    ${requests.loading.value && html`<div class="view padded"><${Skeleton} lines=${8} /></div>`}
+    ${isEmpty && html`<${None} session=${session} />`}
+    ${all.length > 0 && html`<div class="tasks-body">
+      <section class="tasks-side" aria-label="Requests">
+        ${show === "graph" ? html`<${Whole} requests=${requests} waiting=${waiting} version=${version} selected=${selected} />` : html`
+          <${States} found=${found} value=${state} />
+          <${Note} requests=${requests} />
+          ${shown.length > 0
+            ? html`<${Rows} class="tasks-list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${selected === undefined ? undefined : shown.findIndex((one) => one.seq === selected)}
+                render=${(i) => html`<${Row} key=${shown[i].seq} session=${session} task=${shown[i]} waiting=${waiting.get(shown[i].seq)?.length ?? 0} isSelected=${shown[i].seq === selected} />`} />`
+            : html`<${Empty} title="No request matches">Fewer filters show more.<//>`}`}
+      </section>
+      ${selected !== undefined && html`<${TaskDetail} key=${selected} session=${session} seq=${selected} feed=${feed} requests=${requests} version=${version} waiting=${waiting} onAfter=${() => setMaking({ after: String(selected) })} />`}
+    </div>`}
+    ${making && html`<${NewRequest} session=${session} ...${making} onClose=${() => setMaking(undefined)} />`}
+  </div>`;
+}
+
+function matches(task, { agent, text }) {
+  if (agent !== "" && ![task.agent, task.claim?.agent, task.done?.agent, task.failed?.agent].includes(agent)) return false;
+  if (text === "") return true;
+  return text.toLowerCase().split(/\s+/).every((word) => task.text.toLowerCase().includes(word) || `#${task.seq}` === word);
+}
+
+function Agents({ all, value }) {
+  const names = useMemo(() => [...new Set(all.flatMap((one) => [one.agent, one.claim?.agent, one.done?.agent, one.failed?.agent]).filter(Boolean))].sort(), [all]);
+  if (names.length === 0) return null;
+  return html`<${Select} label="Agent" hideLabel options=${[["", "All agents"], ...names.map((name) => [name, name])]} value=${value} onChange=${(name) => setParams({ agent: name })} />`;
+}
+
+/** The states with their numbers, of which one may be chosen. */
+function States({ found, value }) {
+  const counts = {};
+  for (const { state } of found) counts[state] = (counts[state] ?? 0) + 1;
+  const chip = (state, name, n) => html`<button type="button" class=${cx("chip", state && `task-${state}`)} aria-pressed=${String(value === state)} onClick=${() => setParams({ state })}>${name} <span class="num">${count(n)}</span></button>`;
+  return html`<div class="chips task-states" role="group" aria-label="States">
+    ${chip("", "All", found.length)}${Object.entries(STATES).map(([state, name]) => chip(state, name, counts[state] ?? 0))}
+  </div>`;
+}
+
+function Note({ requests }) {
+  if (requests.more.value) return html`<p class="note" role="status">Reading older requests: ${count(requests.tasks.size)} of ${count(requests.count.value)}…</p>`;
+  if (requests.count.value > REQUESTS_MAX) return html`<p class="note">The newest ${count(REQUESTS_MAX)} of ${count(requests.count.value)} requests are listed.</p>`;
+  return null;
+}
+
+function Row({ session, task, waiting, isSelected }) {
+  const { params } = place.value;
+  const who = task.done?.agent ?? task.failed?.agent ?? task.claim?.agent;
+  return html`<a class="task-row" href=${href("tasks", session, { ...params, request: task.seq, open: null })} aria-current=${isSelected ? "true" : undefined}>
+    <span class="num muted">#${task.seq}</span>
+    <span class="task-what"><span class="truncate" title=${task.text}>${task.text || "(no text)"}</span>
+      <span class="row small muted facts-line">
+        ${task.state === "waiting" && html`<span class="nowrap">waits for ${task.blocked_by.slice(0, 4).map((seq) => `#${seq}`).join(", ")}${task.blocked_by.length > 4 ? ` and ${task.blocked_by.length - 4} more` : ""}</span>`}
+        ${who && html`<${Agent} name=${who} />`}
+        ${task.claim && html`<${Left} until=${task.claim.expires_at} />`}
+        ${task.failed?.reason !== undefined && html`<span class="truncate">${typeof task.failed.reason === "string" ? task.failed.reason : JSON.stringify(task.failed.reason)}</span>`}
+        ${task.failures > 0 && html`<span class="nowrap">${attempts(task)}</span>`}
+        ${!who && task.agent && html`<span class="row">by <${Agent} name=${task.agent} /></span>`}
+        ${waiting > 0 && task.state !== "done" && html`<span class="nowrap waited">${plural(waiting, "request")} ${waiting === 1 ? "waits" : "wait"} for it</span>`}
+      </span>
+    </span>
+    <span class="task-end"><${TaskState} state=${task.state} /><span class="small muted"><${Ago} at=${task.updated_at ?? task.at} /></span></span>
+  </a>`;
+}
+
+/** The graph of all that wait or are waited for, or of those connected with the selected one. */
+function Whole({ requests, waiting, version, selected }) {
+  const { tasks } = requests;
+  const { seqs, cut } = useMemo(() => {
+    const near = selected === undefined ? undefined : connected(tasks, waiting, selected);
+    return near && near.seqs.length > 1 ? near : related(tasks, waiting);
+  }, [tasks, version, selected]);
+  if (seqs.length === 0) {
+    return html`<${Empty} title="No request waits for another">A request that is made with <code>after</code> waits until those are done.<//>`;
+  }
+  return html`<${Graph} tasks=${tasks} seqs=${seqs} cut=${cut} selected=${selected} version=${version} />`;
+}
+
+function None({ session }) {
+  return html`<${Empty} title="No requests yet">
+    <p>A request is claimed by one agent, and done or failed. To make the first:</p>
+    <pre class="codebox">curl --json '{"request":"Open the report"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/requests</pre>
+  <//>`;
 }
