@@ -81,7 +81,7 @@ function Statuses({ session, profile, feed, states }) {
     <div class="body stack">
       <${Diagram} status=${profile.status} states=${states} past=${way.list} />
       ${rights.value.mayWrite && html`<div class="row wrap" role="group" aria-label="Change the status by hand"><span class="small muted">Set to</span>
-        ${next.map((name) => html`<${Button} key=${name} class="set-status" onClick=${() => move(name)} label=${`Set the status to ${name}`}><${Status} value=${name} /><//>`)}
+        ${next.map((name) => html`<${Button} key=${name} class="set-status" onClick=${() => move(name)} aria-label=${`Set the status to ${name}`}><${Status} value=${name} /><//>`)}
       </div>`}
       <${Way} session=${session} way=${way} />
     </div>
