@@ -1,0 +1,30 @@
+// Directives as asked for and as obeyed, and an agent's way through its statuses.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { askedAt, directive, segment } from "../../../src/ui/page/core/directives.js";
+import { putsOf, transitions } from "../../../src/ui/page/core/transitions.js";
+
+test("a directive is asked, then obeyed, then withdrawn, then over", () => {
+  assert.equal(directive(true, undefined).phase, "asked");
+  assert.equal(directive({ request: 3 }, true).phase, "obeyed");
+  assert.equal(directive({ request: 3 }, true).asked.request, 3);
+  assert.equal(directive(undefined, true).phase, "leaving");
+  assert.equal(directive(false, null).phase, "none");
+});
+
+test("the newest commit that asked is found by the agent's name as a segment", () => {
+  const commits = [1, 2, 3].map((revision) => ({ revision, at: `t${revision}`, agent: "HostAgent", changes: [{ kind: revision === 3 ? "state_removed" : "state_put", path: "agents/a~0b/paused" }] }));
+  assert.equal(segment("a~b"), "a~0b");
+  assert.deepEqual(askedAt(commits, "a~b", "paused"), { revision: 2, at: "t2", by: "HostAgent" });
+  assert.equal(askedAt(commits, "a~b", "stopped"), undefined);
+});
+
+test("changes of a profile that leave the status are no transitions", () => {
+  const commits = ["CONTINUE", "CONTINUE", "PENDING", undefined, "CONTINUE"].map((status, i) => ({
+    revision: i + 1, at: `t${i}`, agent: "HostAgent", changes: [{ kind: "agent_put", agent: "A", value: { status } }, { kind: "agent_put", agent: "B", value: { status: "FAIL" } }],
+  }));
+  const way = transitions(putsOf(commits, "A"));
+  assert.deepEqual(way.map(({ revision, from, to }) => [revision, from, to]), [[5, "PENDING", "CONTINUE"], [3, "CONTINUE", "PENDING"], [1, undefined, "CONTINUE"]]);
+  assert.deepEqual(transitions(putsOf(commits, "A"), way[0]), []);
+});
