@@ -129,3 +129,19 @@ describe("an agent is registered and removed", async (t) => {
   await t.page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await t.page.getByRole("heading", { name: "No agent is registered" }).waitFor();
 });
+
+describe("another agent's memory is refused calmly, and a reader sees no button that writes", async (t) => {
+  const session = "agents-rights";
+  await t.server.post(board(session, "agents", "AppAgent", "memory"), { step: 1, thought: "secret", cost: 0.5 });
+  const problem = { type: "urn:blackboard:problem:forbidden", title: "Forbidden", status: 403, code: "forbidden", detail: "the token may not read memories" };
+  await t.page.route("**/agents/AppAgent/memory**", (route) => route.fulfill({ status: 403, contentType: "application/problem+json", body: JSON.stringify(problem) }));
+  await t.page.route("**/ui/session", (route) => route.fulfill({ json: { tokens_required: true, login: { token: { name: "reader", scopes: ["read"] } } } }));
+  await t.go(`#/sessions/${session}/agents?agent=AppAgent`);
+  const one = detail(t.page, "AppAgent");
+  await one.getByText("The memory of an agent is its own.").waitFor();
+  await one.getByText("The costs of another agent need the right memory:read.").waitFor();
+  assert.equal(await t.page.getByRole("alert").count(), 0);
+  for (const name of ["Register", "Pause", "Stop", "Remove the agent", /^Set the status/]) {
+    assert.equal(await t.page.getByRole("button", { name, exact: true }).count(), 0, String(name));
+  }
+});

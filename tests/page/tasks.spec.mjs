@@ -85,18 +85,18 @@ describe("the graph is gone through by keyboard", async (t) => {
   }
   await t.go(`#/sessions/${session}/tasks?show=graph`);
   const graph = page.getByRole("group", { name: /^Requests that wait/ });
-  await graph.getByRole("link", { name: /^Request 1,/ }).waitFor();
+  await graph.getByRole("link", { name: /^a #1 · Claimable/ }).waitFor();
   assert.equal(await graph.getByRole("link").count(), 5);
-  await graph.getByRole("link", { name: /^Request 1,/ }).focus();
+  await graph.getByRole("link", { name: /^a #1 · Claimable/ }).focus();
   await page.keyboard.press("ArrowDown");
-  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^Request 2, Claimable: b/);
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^b #2 · Claimable/);
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
-  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^Request 4, Waiting: d; waits for 3/);
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^d #4 · Waiting; waits for #3/);
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "Request 4" }).waitFor();
   await end(server, session, 1, "done", {});
-  await graph.getByRole("link", { name: /^Request 1, Done/ }).waitFor();
+  await graph.getByRole("link", { name: /^a #1 · Done/ }).waitFor();
 });
 
 describe("ten thousand requests are a windowed list", async (t) => {

@@ -10,7 +10,7 @@ test("a directive is asked, then obeyed, then withdrawn, then over", () => {
   assert.equal(directive({ request: 3 }, true).phase, "obeyed");
   assert.equal(directive({ request: 3 }, true).asked.request, 3);
   assert.equal(directive(undefined, true).phase, "leaving");
-  assert.equal(directive(false, null).phase, "none");
+  assert.equal(directive(null, null).phase, "none");
 });
 
 test("the newest commit that asked is found by the agent's name as a segment", () => {

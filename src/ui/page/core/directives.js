@@ -4,7 +4,7 @@
 
 /** A directive as asked for: `{request}` if it concerns one request only; undefined if it is not there. */
 export function asked(value) {
-  if (value === undefined || value === null || value === false) return undefined;
+  if (value === undefined || value === null) return undefined;
   return { request: typeof value === "object" ? value.request : undefined };
 }
 

@@ -46,13 +46,15 @@ export function Graph({ tasks, seqs, cut, selected, version }) {
 
 function Node({ task, at: [x, y], href: address, isSelected, isFirst, clip }) {
   const { seq, text, state, blocked_by = [] } = task;
-  const label = `Request ${seq}, ${STATES[state]}: ${short(text, 120)}${blocked_by.length > 0 ? `; waits for ${blocked_by.join(", ")}` : ""}`;
+  const name = short(text || "(no text)", TEXT_CHARS);
+  const sub = `#${seq} · ${STATES[state]}${task.claim ? ` · ${short(task.claim.agent, 14)}` : ""}`;
+  const label = `${name} ${sub}${blocked_by.length > 0 ? `; waits for ${blocked_by.map((before) => `#${before}`).join(", ")}` : ""}`;
   return html`<a class=${cx("node", `task-${state}`, isSelected && "selected")} href=${address} data-seq=${seq} aria-label=${label} aria-current=${isSelected ? "true" : undefined} tabindex=${isFirst ? 0 : -1} transform=${`translate(${x} ${y})`}>
     <title>${`#${seq} ${short(text, 240)}`}</title>
     <rect width=${WIDTH} height=${HEIGHT} rx="6" />
     <rect class="edge-of" width="4" height=${HEIGHT} rx="2" />
-    <text x="14" y="18" class="name" clip-path=${clip}>${short(text || "(no text)", TEXT_CHARS)}</text>
-    <text x="14" y="35" class="sub" clip-path=${clip}>#${seq} · ${STATES[state]}${task.claim ? ` · ${short(task.claim.agent, 14)}` : ""}</text>
+    <text x="14" y="18" class="name" clip-path=${clip}>${name}</text>
+    <text x="14" y="35" class="sub" clip-path=${clip}>${sub}</text>
   </a>`;
 }
 
