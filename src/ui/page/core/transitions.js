@@ -14,19 +14,30 @@ export function useTransitions(session, agent, feed) {
   const found = useMemo(() => signal({ list: [], loading: true }), [session, agent]);
   useEffect(() => {
     const aborter = new AbortController();
+    const add = (commits) => {
+      const { list, loading } = found.peek();
+      const fresh = loading ? [] : transitions(putsOf(commits, agent), list[0]);
+      if (fresh.length > 0) found.value = { list: [...fresh, ...list].slice(0, SHOWN_MAX), loading: false };
+    };
     const load = () => read(session, agent, aborter.signal).then(
-      (list) => (found.value = { list, loading: false }),
+      (list) => {
+        found.value = { list, loading: false };
+        // What came while the audit was read.
+        add(feed.commits);
+      },
       (error) => aborter.signal.aborted || (found.value = { list: [], loading: false, error }),
     );
     load();
-    const end = feed.listen((commits) => {
-      if (commits.length === 0 || commits.some((commit) => commit.changes.some((change) => change.kind === "restored"))) return load();
-      const fresh = transitions(putsOf(commits, agent), found.peek().list[0]);
-      if (fresh.length > 0) found.value = { ...found.peek(), list: [...fresh, ...found.peek().list].slice(0, SHOWN_MAX) };
-    });
+    const ends = [
+      feed.loading.subscribe(() => add(feed.commits)),
+      feed.listen((commits) => {
+        if (commits.length === 0 || commits.some((commit) => commit.changes.some((change) => change.kind === "restored"))) load();
+        else add(commits);
+      }),
+    ];
     return () => {
       aborter.abort();
-      end();
+      for (const end of ends) end();
     };
   }, [found, feed]);
   return found.value;
