@@ -75,6 +75,7 @@ describe("a request is made as text and as JSON, to wait for others", async (t) 
   const made = await server.get(board(session, "requests", "2"));
   assert.deepEqual([made.body.after, made.body.attempts], [[1], 3]);
   assert.match(made.text, /"n":1\.50/);
+  assert.match(await t.text(page.getByRole("region", { name: "Request 2" }).getByLabel("JSON")), /"n": 1\.50/);
 });
 
 describe("the graph is gone through by keyboard", async (t) => {

@@ -4,6 +4,7 @@ import { board, post, remove, rights } from "../../core/api.js";
 import { absolute, href, place, setParams } from "../../core/address.js";
 import { html, useMemo } from "../../core/dom.js";
 import { fullTime } from "../../core/format.js";
+import { memberText } from "../../core/rawjson.js";
 import { useResource } from "../../core/resource.js";
 import { changed, connected, stateOf } from "../../core/tasks.js";
 import { Agent, Ago, attempt, Button, ButtonLink, Copy, Empty, ProblemNote, Skeleton } from "../basics.js";
@@ -21,7 +22,7 @@ const LINKS_MAX = 30;
 export function TaskDetail({ session, seq, feed, requests, version, waiting, onAfter }) {
   const task = requests.tasks.get(seq);
   const on = (commit) => changed([commit]).all || changed([commit]).seqs.has(seq);
-  const { data: entry, error, loading, refresh } = useResource(board(session, "requests", String(seq)), { feed, on });
+  const { data: entry, text, error, loading, refresh } = useResource(board(session, "requests", String(seq)), { feed, on });
   const close = () => setParams({ request: null });
   const isGone = error?.status === 404;
   return html`<section class="task-detail" aria-label=${`Request ${seq}`}>
@@ -39,8 +40,8 @@ export function TaskDetail({ session, seq, feed, requests, version, waiting, onA
     ${entry && !isGone && html`
       <${Actions} session=${session} entry=${entry} refresh=${refresh} onAfter=${onAfter} />
       <${Facts} session=${session} entry=${entry} blocked=${task?.blocked_by ?? entry.blocked_by ?? []} waiting=${waiting.get(seq) ?? []} />
-      <${Outcome} entry=${entry} />
-      <section class="stack"><h3>Item</h3><${Json} value=${entry.item} max=${JSON_CHARS} /></section>
+      <${Outcome} entry=${entry} text=${text} />
+      <section class="stack"><h3>Item</h3><${Json} text=${memberText(text, "item")} max=${JSON_CHARS} /></section>
       <${Near} requests=${requests} version=${version} waiting=${waiting} seq=${seq} />`}
   </section>`;
 }
@@ -83,22 +84,22 @@ function Links({ session, seqs, open }) {
   return html`<span class="task-links">${shown.map((seq) => html`<a key=${seq} class=${open.includes(seq) ? "not-done" : undefined} title=${open.includes(seq) ? "not done yet" : undefined} href=${href("tasks", session, { ...params, request: seq })}>#${seq}</a>`)}${seqs.length > shown.length && html`<span class="muted">and ${seqs.length - shown.length} more</span>`}</span>`;
 }
 
-function Outcome({ entry: { done, failed } }) {
+function Outcome({ entry: { done, failed }, text }) {
   if (done) {
     return html`<section class="outcome good"><h3>Done <span class="small muted">by <${Agent} name=${done.agent} /> <${Ago} at=${done.at} />, fence <span class="num">${done.fence}</span></span></h3>
-      ${done.result !== undefined && html`<${Text} value=${done.result} />`}</section>`;
+      ${done.result !== undefined && html`<${Text} value=${done.result} text=${memberText(memberText(text, "done"), "result")} />`}</section>`;
   }
   if (failed) {
     return html`<section class="outcome bad"><h3>Failed <span class="small muted">${failed.agent && html`by <${Agent} name=${failed.agent} />`} <${Ago} at=${failed.at} /></span></h3>
-      ${failed.reason !== undefined ? html`<${Text} value=${failed.reason} />` : html`<p class="muted small">No reason was given.</p>`}</section>`;
+      ${failed.reason !== undefined ? html`<${Text} value=${failed.reason} text=${memberText(memberText(text, "failed"), "reason")} />` : html`<p class="muted small">No reason was given.</p>`}</section>`;
   }
   return null;
 }
 
 /** A result or reason: a short text as it is, else as JSON. */
-function Text({ value }) {
+function Text({ value, text }) {
   if (typeof value === "string" && value.length <= JSON_CHARS) return html`<p class="outcome-text">${value}</p>`;
-  return html`<${Json} value=${value} max=${JSON_CHARS} />`;
+  return html`<${Json} text=${text} max=${JSON_CHARS} />`;
 }
 
 /** The graph of the requests around this one; the whole graph beside it makes it needless. */
