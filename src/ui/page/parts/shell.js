@@ -10,7 +10,7 @@ import { theme } from "../core/settings.js";
 import { VIEWS } from "../views/registry.js";
 import { Login } from "../views/login.js";
 import { useInbox } from "../core/inbox.js";
-import "../core/notice.js";
+import "../core/questions/notice.js";
 import { attempt, Button, ProblemNote, Toasts } from "./basics.js";
 import { OpenEntry } from "./entry.js";
 import { Icon } from "./icon.js";

@@ -6,7 +6,7 @@ import { html, useState } from "../../core/dom.js";
 import { brief, fullTime } from "../../core/format.js";
 import { touches, useResource } from "../../core/resource.js";
 import { nextOf } from "../../core/statuses.js";
-import { useTransitions } from "../../core/transitions.js";
+import { useTransitions } from "../../core/agents/transitions.js";
 import { Agent, Ago, attempt, Button, ButtonLink, Copy, Empty, ProblemNote, Skeleton, Status, Time } from "../basics.js";
 import { Confirm } from "../dialog.js";
 import { openHref } from "../entry.js";

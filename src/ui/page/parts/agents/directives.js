@@ -2,7 +2,7 @@
 
 import { put, remove, rights, statePath } from "../../core/api.js";
 import { cx, html, useState } from "../../core/dom.js";
-import { askedAt, directive, segment } from "../../core/directives.js";
+import { askedAt, directive, segment } from "../../core/agents/directives.js";
 import { touches, useResource } from "../../core/resource.js";
 import { Agent, Ago, attempt, Button, Select } from "../basics.js";
 import { openHref } from "../entry.js";

@@ -5,7 +5,7 @@ import { now } from "../../core/clock.js";
 import { cx, html, useEffect, useId, useRef, useState } from "../../core/dom.js";
 import { brief, hue, short, span } from "../../core/format.js";
 import { look } from "../../core/inbox.js";
-import { answer, draftOf, keepDraft, optionsOf, readDefault, readEnd } from "../../core/questions.js";
+import { answer, draftOf, keepDraft, optionsOf, readDefault, readEnd } from "../../core/questions/questions.js";
 import { itemText } from "../../core/timeline.js";
 import { Agent, Ago, Button, ButtonLink, Copy, toast } from "../basics.js";
 

@@ -3,7 +3,7 @@
 import { href, place } from "../../core/address.js";
 import { cx, html, useEffect, useId, useMemo, useRef } from "../../core/dom.js";
 import { plural, short } from "../../core/format.js";
-import { GRAPH_MAX, layers, STATES } from "../../core/tasks.js";
+import { GRAPH_MAX, layers, STATES } from "../../core/tasks/tasks.js";
 
 const WIDTH = 196;
 const HEIGHT = 46;

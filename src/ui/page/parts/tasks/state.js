@@ -3,7 +3,7 @@
 import { now } from "../../core/clock.js";
 import { html } from "../../core/dom.js";
 import { plural, span } from "../../core/format.js";
-import { STATES } from "../../core/tasks.js";
+import { STATES } from "../../core/tasks/tasks.js";
 
 /** `1 of 3 attempts failed`. */
 export function attempts({ failures = 0, attempts: max }) {

@@ -3,11 +3,11 @@
 // Pages are read newest first, so that the list is useful at once. A commit names the requests that it changed; those
 // are read again together. Whole items stay on the server until one is opened.
 
-import { board, get, Problem } from "./api.js";
-import { batch, signal, useEffect, useMemo } from "./dom.js";
-import { short } from "./format.js";
+import { board, get, Problem } from "../api.js";
+import { batch, signal, useEffect, useMemo } from "../dom.js";
+import { short } from "../format.js";
 import { changed, ranges, stateOf } from "./tasks.js";
-import { itemText } from "./timeline.js";
+import { itemText } from "../timeline.js";
 
 /** The most requests that stay in memory: the newest. */
 export const REQUESTS_MAX = 20_000;

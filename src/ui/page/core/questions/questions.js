@@ -1,9 +1,9 @@
 // Questions as people answer them: their texts and options, unsent answers, and those answered on this page.
 
-import { board, get, put } from "./api.js";
-import { signal } from "./dom.js";
-import { keyOf } from "./inbox.js";
-import { member } from "./timeline.js";
+import { board, get, put } from "../api.js";
+import { signal } from "../dom.js";
+import { keyOf } from "../inbox.js";
+import { member } from "../timeline.js";
 
 /** The options of one question that become buttons. */
 export const OPTIONS_MAX = 20;

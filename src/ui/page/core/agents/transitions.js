@@ -1,7 +1,7 @@
 // The way of an agent through its statuses: the last transitions, from the audit, then live from the session's commits.
 
-import { board, get } from "./api.js";
-import { signal, useEffect, useMemo } from "./dom.js";
+import { board, get } from "../api.js";
+import { signal, useEffect, useMemo } from "../dom.js";
 
 /** The transitions that are shown. */
 export const SHOWN_MAX = 12;

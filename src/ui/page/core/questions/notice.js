@@ -1,10 +1,10 @@
 // Browser notifications of new questions, if the person switched them on and the browser permits them.
 
-import { go, href, place } from "./address.js";
-import { onNew } from "./inbox.js";
-import { notify } from "./settings.js";
-import { itemText } from "./timeline.js";
-import { short } from "./format.js";
+import { go, href, place } from "../address.js";
+import { onNew } from "../inbox.js";
+import { notify } from "../settings.js";
+import { itemText } from "../timeline.js";
+import { short } from "../format.js";
 
 /** The most notifications of one look; more are told as one. */
 const SINGLE_MAX = 3;
