@@ -54,7 +54,8 @@ export function withQuery(path, query = {}) {
  * Sends a request. Returns `{status, body, text, etag, revision, headers}`, where `body` is the parsed JSON; throws a
  * [`Problem`] for any other status than 2xx.
  *
- * `options`: `query`, `body` (sent as JSON), `text` (sent as it is), `type`, `headers`, `signal`, `accept`, `timeout`.
+ * `options`: `query`, `body` (sent as JSON), `text` (sent as it is), `type`, `headers`, `signal`, `accept`, `timeout`, `cache`
+ * ("no-store" for answers that change without their tag, as `seen=true`).
  */
 export async function request(method, path, options = {}) {
   const headers = new Headers(options.headers);
@@ -69,7 +70,7 @@ export async function request(method, path, options = {}) {
   let response;
   let text;
   try {
-    response = await fetch(withQuery(path, options.query), { method, headers, body: sent, signal: aborted, credentials: "same-origin" });
+    response = await fetch(withQuery(path, options.query), { method, headers, body: sent, signal: aborted, cache: options.cache, credentials: "same-origin" });
     text = await response.text();
   } catch (error) {
     if (options.signal?.aborted) throw error;

@@ -10,8 +10,8 @@ const REFRESH_MS = 400;
  * Reads a path, and again when `on(commit)` is true for a live commit of `feed`, or each `every` milliseconds.
  * Returns `{data, text, etag, error, loading, refresh}`. The browser's cache revalidates by tag. A path of undefined reads nothing.
  */
-export function useResource(path, { feed, on, every, accept } = {}) {
-  const resource = useMemo(() => new Resource(path, accept), [path, accept]);
+export function useResource(path, { feed, on, every, accept, cache } = {}) {
+  const resource = useMemo(() => new Resource(path, { accept, cache }), [path, accept, cache]);
   useEffect(() => resource.begin(), [resource]);
   useEffect(() => {
     if (!feed || !on) return undefined;
@@ -34,9 +34,9 @@ export function useResource(path, { feed, on, every, accept } = {}) {
 }
 
 class Resource {
-  constructor(path, accept) {
+  constructor(path, options) {
     this.path = path;
-    this.accept = accept;
+    this.options = options;
     this.state = signal({ loading: path !== undefined });
     this.readAt = 0;
     /** The revision that the first read has to show. */
@@ -82,7 +82,7 @@ class Resource {
     this.readAt = Date.now();
     const aborted = this.aborter.signal;
     try {
-      const { body, text, etag, revision, headers } = await get(this.path, { signal: aborted, accept: this.accept });
+      const { body, text, etag, revision, headers } = await get(this.path, { signal: aborted, ...this.options });
       if (aborted.aborted) return;
       const before = this.state.peek();
       if (before.text === text && before.etag === etag && !before.error) return;

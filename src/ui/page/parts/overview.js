@@ -14,7 +14,7 @@ import { openHref } from "./entry.js";
 const LISTED_MAX = 12;
 
 export function Overview({ session, feed }) {
-  const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }) });
+  const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }), cache: "no-store" });
   const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"], kinds: ["claimed", "released", "finished", "failed", "claim_expired"] }) });
   const totals = useMemo(() => totalsOf(feed.commits), [feed.version.value]);
   const claims = (requests.data?.entries ?? []).filter((entry) => entry.claim);
