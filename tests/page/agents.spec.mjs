@@ -78,6 +78,8 @@ describe("a pause is shown as asked for and as obeyed", async (t) => {
   await line.getByText("not yet").waitFor();
   const path = board(session, "state", "agents", "Device~01 é", "paused");
   assert.equal((await t.server.get(path)).body, true);
+  await t.server.post(board(session, "trajectories"), { step: 1 }, { "X-Agent-ID": encodeURIComponent(agent) });
+  await one.getByText("The agent has written since.").waitFor();
   await t.server.patch(board(session, "agents", agent), { status: "PENDING", paused: true });
   await line.getByText("Paused", { exact: true }).waitFor();
   await one.getByRole("button", { name: "Resume" }).click();

@@ -56,12 +56,13 @@ describe("a failed request shows its reason and is tried again", async (t) => {
 describe("a request is made as text and as JSON, to wait for others", async (t) => {
   const session = "tasks-make";
   const { server, page } = t;
-  await server.put(board(session), {});
   await t.go(`#/sessions/${session}/tasks`);
+  await page.getByRole("alert").getByText("session-not-found").waitFor();
   await page.getByRole("button", { name: "New request" }).click();
   await page.getByRole("dialog").getByLabel("Request", { exact: true }).fill("Open the report");
   await page.getByRole("dialog").getByLabel("Request", { exact: true }).press("Control+Enter");
   await page.getByRole("region", { name: "Request 1" }).waitFor();
+  await page.getByRole("alert").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "New request after this" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("tab", { name: "JSON object" }).click();
@@ -111,6 +112,12 @@ describe("ten thousand requests are a windowed list", async (t) => {
   assert.ok((await page.getByRole("listitem").count()) < 100);
   await page.getByRole("list", { name: "Requests" }).evaluate((list) => (list.scrollTop = list.scrollHeight));
   await page.getByText("task 0", { exact: true }).waitFor();
+  // What is seen stays in its place while newer requests come.
+  const list = page.getByRole("list", { name: "Requests" });
+  const top = await list.evaluate((element) => element.scrollTop);
+  await request(server, session, { request: "task 10000" });
+  await page.getByRole("button", { name: "All 10,001" }).waitFor();
+  await page.waitForFunction((before) => document.querySelector(".tasks-list").scrollTop > before, top);
   await page.getByRole("searchbox", { name: "Find a request" }).fill("task 4321");
   await row(page, "task 4321").waitFor();
   await claim(server, session, 4322);

@@ -24,11 +24,16 @@ export function Agents({ session }) {
   const [making, setMaking] = useState(false);
   const path = withQuery(board(session, "agents"), { seen: true, limit: LISTED_MAX, status: status || undefined });
   // Each write of an agent changes when it was seen last, so any commit is a reason to read.
-  const list = useResource(path, { feed, on: () => true });
+  const list = useResource(path, { feed, on: () => true, cache: "no-store" });
   const about = useResource(board(session), { feed, on: touches({ kinds: ["configured"], agents: true }) });
   const states = about.data?.settings?.agent_states;
   const all = list.data?.agents ?? [];
   const shown = useMemo(() => (text === "" ? all : all.filter((one) => matches(one, text))), [list.data, text]);
+  // The first agent may make its session: what ended for want of one begins again.
+  const made = () => {
+    if (feed.problem.peek()) feed.retry();
+    list.refresh();
+  };
   const isFiltered = text !== "" || status !== "";
   return html`<div class=${cx("view agents", agent !== undefined && "with-detail")}>
     <div class="bar">
@@ -41,13 +46,13 @@ export function Agents({ session }) {
       <section class="agents-side" aria-label="Agents">
         ${list.loading && html`<div class="view padded"><${Skeleton} /></div>`}
         ${shown.length > 0 && html`<${Head} n=${shown.length} more=${list.data.more} />
-          <${Rows} class="agents-list" label="Agents" count=${shown.length} height=${ROW_PX} reveal=${shown.findIndex((one) => one.agent === agent)}
+          <${Rows} class="agents-list" label="Agents" count=${shown.length} height=${ROW_PX} reveal=${agent === undefined ? undefined : shown.findIndex((one) => one.agent === agent)}
             render=${(i) => html`<${Row} key=${shown[i].agent} session=${session} feed=${feed} one=${shown[i]} selected=${shown[i].agent === agent} />`} />`}
         ${!list.loading && shown.length === 0 && !list.error && (isFiltered ? html`<${Empty} title="No agent matches">Fewer filters show more.<//>` : html`<${None} session=${session} />`)}
       </section>
       ${agent !== undefined && html`<${AgentDetail} key=${agent} session=${session} agent=${agent} feed=${feed} about=${about.data} />`}
     </div>
-    ${making && html`<${RegisterAgent} session=${session} states=${states} onClose=${() => setMaking(false)} />`}
+    ${making && html`<${RegisterAgent} session=${session} states=${states} onMade=${made} onClose=${() => setMaking(false)} />`}
   </div>`;
 }
 

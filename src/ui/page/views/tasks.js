@@ -2,7 +2,7 @@
 
 import { rights } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
-import { cx, html, useMemo, useState } from "../core/dom.js";
+import { cx, html, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { REQUESTS_MAX, useRequests } from "../core/tasks/requests.js";
@@ -27,7 +27,14 @@ export function Tasks({ session }) {
   const found = useMemo(() => all.filter((one) => matches(one, { agent, text })), [all, agent, text]);
   const shown = useMemo(() => (state === "" ? found : found.filter((one) => one.state === state)), [found, state]);
   const selected = request === undefined ? undefined : Number(request);
+  const reveal = useReveal(selected, shown);
+  useAnchor(shown, `${state}/${agent}/${text}`);
   const isEmpty = !requests.loading.value && all.length === 0 && !requests.error.value;
+  // The first request makes its session: what ended for want of one begins again.
+  const made = () => {
+    if (feed.problem.peek()) feed.retry();
+    if (requests.error.peek()) requests.reload();
+  };
   return html`<div class=${cx("view tasks", selected !== undefined && "with-detail")}>
     <div class="bar">
       <input class="field grow" type="search" data-search placeholder="Find a request" aria-label="Find a request" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
@@ -47,14 +54,36 @@ export function Tasks({ session }) {
           <${States} found=${found} value=${state} />
           <${Note} requests=${requests} />
           ${shown.length > 0
-            ? html`<${Rows} class="tasks-list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${selected === undefined ? undefined : shown.findIndex((one) => one.seq === selected)}
+            ? html`<${Rows} class="tasks-list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${reveal}
                 render=${(i) => html`<${Row} key=${shown[i].seq} session=${session} task=${shown[i]} waiting=${waiting.get(shown[i].seq)?.length ?? 0} isSelected=${shown[i].seq === selected} />`} />`
             : html`<${Empty} title="No request matches">Fewer filters show more.<//>`}`}
       </section>
       ${selected !== undefined && html`<${TaskDetail} key=${selected} session=${session} seq=${selected} feed=${feed} requests=${requests} version=${version} waiting=${waiting} onAfter=${() => setMaking({ after: String(selected) })} />`}
     </div>`}
-    ${making && html`<${NewRequest} session=${session} ...${making} onClose=${() => setMaking(undefined)} />`}
+    ${making && html`<${NewRequest} session=${session} ...${making} onMade=${made} onClose=${() => setMaking(undefined)} />`}
   </div>`;
+}
+
+/** The index of the selected request, once after it was selected: afterwards one may scroll away. */
+function useReveal(selected, shown) {
+  const done = useRef();
+  if (selected === undefined || selected === done.current) return undefined;
+  const index = shown.findIndex((one) => one.seq === selected);
+  if (index < 0) return undefined;
+  done.current = selected;
+  return index;
+}
+
+/** Keeps what is seen in its place when newer requests come above it. */
+function useAnchor(shown, filters) {
+  const held = useRef({});
+  useLayoutEffect(() => {
+    const { first, filters: before } = held.current;
+    const list = document.querySelector(".tasks-list");
+    const added = before === filters && first !== undefined ? shown.findIndex((one) => one.seq <= first) : 0;
+    if (added > 0 && list?.scrollTop > 0) list.scrollTop += added * ROW_PX;
+    held.current = { first: shown[0]?.seq, filters };
+  }, [shown, filters]);
 }
 
 function matches(task, { agent, text }) {

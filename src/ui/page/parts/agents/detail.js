@@ -2,7 +2,7 @@
 
 import { board, patch, remove, rights } from "../../core/api.js";
 import { absolute, href, setParams } from "../../core/address.js";
-import { html, useState } from "../../core/dom.js";
+import { html, useMemo, useState } from "../../core/dom.js";
 import { brief, fullTime } from "../../core/format.js";
 import { touches, useResource } from "../../core/resource.js";
 import { nextOf } from "../../core/statuses.js";
@@ -20,7 +20,11 @@ const FACTS_MAX = 16;
 const OWN = new Set(["agent", "status", "revision", "registered_at", "updated_at", "last_seen", "paused", "stopped"]);
 
 export function AgentDetail({ session, agent, feed, about }) {
-  const { data: profile, error, loading, refresh } = useResource(`${board(session, "agents", agent)}?seen=true`, { feed, on: touches({ agents: true }) });
+  const on = useMemo(() => {
+    const concerns = touches({ agents: true });
+    return (commit) => commit.agent === agent || concerns(commit);
+  }, [agent]);
+  const { data: profile, error, loading, refresh } = useResource(`${board(session, "agents", agent)}?seen=true`, { feed, on, cache: "no-store" });
   const close = () => setParams({ agent: null, before: null });
   if (!profile || error?.status === 404) {
     return html`<section class="agent-detail" aria-label=${agent}>

@@ -9,7 +9,7 @@ import { Dialog } from "../dialog.js";
 
 const FIELDS = [["type", "Type", "AppAgent"], ["platform", "Platform", "linux"], ["host", "Host", "HostAgent"]];
 
-export function RegisterAgent({ session, states, onClose }) {
+export function RegisterAgent({ session, states, onMade, onClose }) {
   const [name, setName] = useState("");
   const [status, setStatus] = useState(FIRST);
   const [profile, setProfile] = useState({});
@@ -19,6 +19,7 @@ export function RegisterAgent({ session, states, onClose }) {
     const filled = Object.fromEntries(Object.entries(profile).filter(([, value]) => value.trim() !== ""));
     try {
       await put(board(session, "agents", name), { ...filled, status }, { headers: { "If-None-Match": "*" } });
+      onMade();
       onClose();
       setParams({ agent: name, before: null });
     } catch (problem) {

@@ -6,7 +6,7 @@ import { html, useState } from "../../core/dom.js";
 import { Button, ProblemNote, Tabs } from "../basics.js";
 import { Dialog } from "../dialog.js";
 
-export function NewRequest({ session, after: before = "", onClose }) {
+export function NewRequest({ session, after: before = "", onMade, onClose }) {
   const [form, setForm] = useState("text");
   const [text, setText] = useState("");
   const [after, setAfter] = useState(before);
@@ -20,6 +20,7 @@ export function NewRequest({ session, after: before = "", onClose }) {
       // JSON goes as it was typed: its numbers and repeated names stay.
       const path = board(session, "requests");
       const { body } = form === "json" ? await post(path, undefined, { query, text }) : await post(path, { request: text }, { query });
+      onMade();
       onClose();
       setParams({ request: body.entries[0].seq });
     } catch (problem) {
