@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
+use axum::http::HeaderMap;
 use futures_util::future::OptionFuture;
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -13,18 +14,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{FirstTokenError, KeptBecause, TokenLimits, Tokens, first_token, given_token};
+use crate::auth::{
+    FirstTokenError, KeptBecause, Logins, TokenLimits, Tokens, first_token, given_token,
+};
 use crate::board::{BlobRef, InvalidItem, Item, Policy, json};
 use crate::config::{Config, Search, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
 use crate::error_chain::Chain;
-use crate::http::{ConnectionLimits, Door, EdgeOptions, Streams, edge, observation, router, serve};
+use crate::http::{
+    ConnectionLimits, Door, EdgeOptions, Page, Streams, edge, observation, router, serve,
+};
 use crate::mcp;
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
+use crate::ui;
 
 /// The time for open requests to finish at shutdown. Together with the writer and the store, the server stops within
 /// 10 s.
@@ -132,7 +138,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
     let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(&service) }];
-    let router = router(service.clone(), tokens.clone(), config.public_url, streams, doors);
+    let page = page(&tokens);
+    let router =
+        router(service.clone(), tokens.clone(), config.public_url, streams, doors, Some(page));
     let router = edge(router, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -151,6 +159,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         target: LISTENING,
         version = env!("CARGO_PKG_VERSION"),
         url = %format_args!("http://{address}"),
+        page = %format_args!("http://{address}{}", ui::PATH),
         docs = %format_args!("http://{address}/docs"),
         store = %config.data.display(),
         sessions = service.len(),
@@ -177,6 +186,14 @@ pub async fn run(config: Config) -> Result<(), Error> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Returns the web page, whose logins are a second source of callers for the guard.
+fn page(tokens: &Tokens) -> Page {
+    let logins = Logins::new(tokens.clone());
+    let routes = ui::routes(logins.clone());
+    let credentials = Arc::new(move |headers: &HeaderMap| ui::caller(&logins, headers));
+    Page { name: "ui", path: ui::PATH, routes, credentials }
 }
 
 /// Opens the control socket. The server runs without one if that fails.

@@ -21,3 +21,4 @@ pub mod search;
 pub mod service;
 pub mod store;
 pub mod telemetry;
+pub mod ui;

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
-    &["client", "http", "mcp", "control"],
+    &["client", "http", "mcp", "ui", "control"],
     &["api"],
     &["auth"],
     &["service"],

@@ -9,6 +9,8 @@
 mod caller;
 mod first_token;
 mod grant;
+mod logins;
+mod origin;
 mod pattern;
 mod refused_tokens;
 mod rights;
@@ -22,6 +24,8 @@ mod visible_commit;
 pub use caller::Caller;
 pub use first_token::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};
 pub use grant::{Grant, TokenLimits};
+pub use logins::{BeginError, LOGINS_MAX, Login, Logins, TOKEN_LOGINS_MAX};
+pub use origin::RequestOrigin;
 pub use pattern::{InvalidPattern, SessionPattern};
 pub use rights::Forbidden;
 pub use scope::{InvalidScope, Scope, Scopes};

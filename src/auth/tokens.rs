@@ -122,6 +122,9 @@ pub enum Unauthorized {
     /// The token was revoked.
     #[error("the token was revoked")]
     Revoked,
+    /// The login of a browser has ended.
+    #[error("the login has ended; log in again")]
+    LoggedOut,
 }
 
 /// The tokens of one store. Clones share them.
@@ -201,6 +204,20 @@ impl Tokens {
         let secret: Secret =
             presented.ok_or(Unauthorized::Missing)?.parse().map_err(|_| Unauthorized::Unknown)?;
         let grant = known.find(&secret.hash()).ok_or(Unauthorized::Unknown)?;
+        self.live_holder(grant)
+    }
+
+    /// Returns the caller that a token's id stands for, as in a login.
+    ///
+    /// # Errors
+    ///
+    /// [`Unauthorized`] if the token is not live any more.
+    pub fn holder(&self, id: TokenId) -> Result<Caller, Unauthorized> {
+        let grant = self.0.known.read().by_id.get(&id).map(|held| Arc::clone(&held.grant));
+        self.live_holder(grant.ok_or(Unauthorized::Unknown)?)
+    }
+
+    fn live_holder(&self, grant: Arc<Grant>) -> Result<Caller, Unauthorized> {
         if grant.token().revoked_at.is_some() {
             return Err(Unauthorized::Revoked);
         }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Router};
 use futures_util::future::BoxFuture;
 use http_body::Body as _;
 
@@ -17,6 +17,7 @@ use super::request::body::{BodyRoom, DOOR_BODY_BYTES_MAX, read};
 use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::trace_context::Trace;
+use crate::auth::{Caller, Unauthorized};
 use crate::metrics;
 
 /// A request to a door. Its extensions have the [`Caller`](crate::auth::Caller), and a
@@ -37,6 +38,24 @@ pub struct Door {
     /// The function that answers.
     pub answer: DoorAnswer,
 }
+
+/// A page that people open in a browser, and the credentials of its logins.
+#[derive(Clone)]
+pub struct Page {
+    /// The name that the root resource shows.
+    pub name: &'static str,
+    /// The address, to which the root resource redirects browsers.
+    pub path: &'static str,
+    /// The routes, which need no token.
+    pub routes: Router,
+    /// The source of callers for requests without a token.
+    pub credentials: Credentials,
+}
+
+/// Returns the caller that a request's headers stand for, or `None` if they name none. The guard takes writes from the
+/// server's own pages only.
+pub type Credentials =
+    Arc<dyn Fn(&HeaderMap) -> Option<Result<Caller, Unauthorized>> + Send + Sync>;
 
 /// Reads the body, calls the door, and counts its answer among the event streams if it is one.
 pub(super) async fn pass(

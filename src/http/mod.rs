@@ -30,7 +30,7 @@ mod transactions;
 mod write;
 
 pub use connection::{ConnectionLimits, serve};
-pub use doors::{Door, DoorAnswer, DoorRequest};
+pub use doors::{Credentials, Door, DoorAnswer, DoorRequest, Page};
 pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
     TrustedProxies, edge, is_corrupt, is_late,

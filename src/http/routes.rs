@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::access::methods::{Methods, method_not_allowed};
 use super::access::{Guard, is_public};
-use super::doors::{Door, pass};
+use super::doors::{Door, Page, pass};
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
@@ -91,7 +91,7 @@ struct Held {
     public_url: Option<PublicUrl>,
     streams: Streams,
     lists: Lists,
-    links: root::Doors,
+    links: root::Links,
 }
 
 impl FromRef<Handles> for Service {
@@ -130,7 +130,7 @@ impl FromRef<Handles> for Lists {
     }
 }
 
-impl FromRef<Handles> for root::Doors {
+impl FromRef<Handles> for root::Links {
     fn from_ref(handles: &Handles) -> Self {
         handles.0.links.clone()
     }
@@ -195,7 +195,7 @@ const SHARED: [(&str, &str); 4] = [
     (MEMORY_ENTRY, "/v1/sessions/{session}/{log}/{seq}"),
 ];
 
-/// Builds all routes, and those of other protocols' doors. `tokens` says who may use them, `public_url` is the base of
+/// Builds all routes, those of other protocols' doors and of the page. `tokens` says who may use them, `public_url` is the base of
 /// addresses that third parties open, and `streams` limits the open event streams.
 pub fn router(
     service: Service,
@@ -203,18 +203,22 @@ pub fn router(
     public_url: Option<PublicUrl>,
     streams: Streams,
     doors: Vec<Door>,
+    page: Option<Page>,
 ) -> Router {
     metrics::begin();
     let (described, methods, document) = whole();
     let document = docs::Document::new(&document);
     let paths = doors.iter().map(|door| door.path).collect();
-    let guard = Guard { tokens, service: service.clone(), doors: paths };
+    let credentials = page.as_ref().map(|page| Arc::clone(&page.credentials));
+    let guard = Guard { tokens, service: service.clone(), doors: paths, credentials };
     let guarded = move |route: Route| {
         let guard = guard.clone();
         service_fn(move |request| guard.clone().pass(route.clone(), request))
     };
     let (bodies, lists) = (BodyRoom::new(), Lists::default());
-    let links = root::Doors(doors.iter().map(|door| (door.name, door.path)).collect());
+    let links = doors.iter().map(|door| (door.name, door.path));
+    let links = links.chain(page.as_ref().map(|page| (page.name, page.path))).collect();
+    let links = root::Links { doors: links, page: page.as_ref().map(|page| page.path) };
     let held = Held { service, bodies, document, methods, public_url, streams, lists, links };
     let handles = Handles(Arc::new(held));
     let mut routes = described;
@@ -237,6 +241,7 @@ pub fn router(
         .route_layer(layer_fn(guarded))
         .route("/docs/{*file}", get(docs::docs_file))
         .with_state(handles)
+        .merge(page.map(|page| page.routes).unwrap_or_default())
 }
 
 /// Routes the whole state to the handlers of its parts.

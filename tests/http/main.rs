@@ -119,6 +119,7 @@ mod thumbnails;
 mod tokens;
 mod transaction_conditions;
 mod transactions;
+mod ui;
 mod unread;
 mod until;
 mod upgrades;

@@ -11,19 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
+use super::doors::Credentials;
 use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;
 use crate::api::signed_url::not_signed;
-use crate::auth::{Caller, Forbidden, Scope, Secret, Tokens, Unauthorized};
+use crate::auth::{Caller, Forbidden, RequestOrigin, Scope, Secret, Tokens, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
 use crate::service::Service;
@@ -31,6 +32,8 @@ pub(super) use rights_end::rights_end;
 use rights_end::{end_body_with, end_with, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The routes that need no token.
 const PUBLIC: [&str; 7] =
@@ -55,6 +58,8 @@ pub(super) struct Guard {
     pub(super) service: Service,
     /// The paths of other protocols' doors.
     pub(super) doors: Arc<[&'static str]>,
+    /// The source of callers for requests without a token.
+    pub(super) credentials: Option<Credentials>,
 }
 
 impl Guard {
@@ -119,6 +124,7 @@ impl Guard {
         let caller = match (self.tokens.authenticate(presented), presented) {
             (Ok(caller), _) => caller,
             (Err(_), None) if is_signed(request, matched) => Caller::signed(),
+            (Err(missing), None) => self.logged_in(request, matched, missing)?,
             (Err(why), presented) => {
                 if presented.is_some() {
                     self.tokens.count_refused(Client::current()).map_err(|wait| {
@@ -145,6 +151,25 @@ impl Guard {
         }
         if matched == METRICS && !caller.reaches_all() {
             let detail = "metrics cover all sessions; use a token without session patterns";
+            return Err(Box::new(Problem::new(Code::Forbidden, detail)));
+        }
+        Ok(caller)
+    }
+
+    /// Returns the caller whose login a request names. Writes must come from our own pages, and other protocols' doors
+    /// take tokens only.
+    fn logged_in(
+        &self,
+        request: &Request,
+        matched: &str,
+        missing: Unauthorized,
+    ) -> Result<Caller, Box<Problem>> {
+        let headers = request.headers();
+        let credentials = self.credentials.as_ref().filter(|_| !self.doors.contains(&matched));
+        let found = credentials.and_then(|credentials| credentials(headers));
+        let caller = found.unwrap_or(Err(missing)).map_err(|why| Box::new(unauthorized(why)))?;
+        if !is_read(request.method()) && !origin(headers).is_own() {
+            let detail = "a login writes from this server's own page only; send a token instead";
             return Err(Box::new(Problem::new(Code::Forbidden, detail)));
         }
         Ok(caller)
@@ -206,6 +231,12 @@ fn presented(headers: &HeaderMap) -> Result<Option<&str>, Box<Problem>> {
     }
 }
 
+/// Returns the origin of a request.
+fn origin(headers: &HeaderMap) -> RequestOrigin<'_> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    RequestOrigin { origin: text(ORIGIN), fetch_site: text(FETCH_SITE), host: text(HOST) }
+}
+
 /// Returns the token of a bearer authorization. The scheme's name is case-insensitive (RFC 9110).
 fn bearer(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
@@ -255,7 +286,8 @@ fn unauthorized(why: Unauthorized) -> Problem {
         | Unauthorized::NoScheme
         | Unauthorized::Unknown
         | Unauthorized::Expired
-        | Unauthorized::Revoked => {
+        | Unauthorized::Revoked
+        | Unauthorized::LoggedOut => {
             HeaderValue::from_static("Bearer realm=\"blackboard\", error=\"invalid_token\"")
         }
     };

@@ -1,4 +1,4 @@
-//! The root resource: links for programs, a redirect to the documentation for browsers.
+//! The root resource: links for programs, a redirect to the page or the documentation for browsers.
 
 use std::collections::BTreeMap;
 
@@ -30,39 +30,44 @@ pub(crate) struct RootBody {
     /// The OpenAPI document.
     #[schema(example = "/openapi.yaml")]
     openapi: &'static str,
-    /// The paths of other protocols' doors, such as `mcp`.
+    /// The paths of the page, `ui`, and of other protocols' doors, such as `mcp`.
     #[serde(flatten)]
     doors: BTreeMap<&'static str, &'static str>,
 }
 
-/// The names of other protocols' doors, with their paths.
+/// The paths that the root resource shows.
 #[derive(Clone)]
-pub(crate) struct Doors(pub(crate) BTreeMap<&'static str, &'static str>);
+pub(crate) struct Links {
+    /// The names of the page and of other protocols' doors, with their paths.
+    pub(crate) doors: BTreeMap<&'static str, &'static str>,
+    /// The page for browsers.
+    pub(crate) page: Option<&'static str>,
+}
 
 /// Find the server's doors
 ///
-/// A browser is redirected to the documentation.
+/// A browser is redirected to the page, or to the documentation of a server without one.
 #[utoipa::path(get, path = "/", operation_id = "get_root", tag = "server",
     responses(
         (status = 200, description = "The server and the paths of its doors", body = RootBody),
-        (status = 303, description = "For a browser: the documentation", headers(("Location" = String, description = "`/docs/`"))),
+        (status = 303, description = "For a browser: the page", headers(("Location" = String, description = "`/ui/`"))),
         openapi::ServerRefusals,
     )
 )]
 pub(crate) async fn root(
-    State(doors): State<Doors>,
+    State(links): State<Links>,
     headers: HeaderMap,
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
     if prefers(&headers, &["text/html"]) {
-        return Ok(Redirect::to(DOCS).into_response());
+        return Ok(Redirect::to(links.page.unwrap_or(DOCS)).into_response());
     }
     Answer::plain().json(&RootBody {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
         docs: DOCS,
         openapi: "/openapi.yaml",
-        doors: doors.0,
+        doors: links.doors,
     })
 }

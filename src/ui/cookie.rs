@@ -1,0 +1,60 @@
+//! The cookie of a login.
+//!
+//! All ports of a host share their cookies, so the name has the port. Over TLS it has the prefix `__Host-`, which
+//! other hosts of the domain cannot set (RFC 6265bis).
+
+use axum::http::header::{COOKIE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::auth::RequestOrigin;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The maximum length of a login's id; a longer value is none of ours.
+const ID_BYTES_MAX: usize = 64;
+
+/// Returns the origin of a request. Repeated headers count as absent.
+pub(super) fn origin(headers: &HeaderMap) -> RequestOrigin<'_> {
+    RequestOrigin {
+        origin: single(headers, &ORIGIN),
+        fetch_site: single(headers, &FETCH_SITE),
+        host: single(headers, &HOST),
+    }
+}
+
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().unwrap_or_default();
+    // Two origins are not one of ours.
+    Some(if values.next().is_none() { value } else { "" })
+}
+
+/// Returns the id in the cookie of a request. The one that was set over TLS goes first.
+pub(super) fn login_id(headers: &HeaderMap) -> Option<&str> {
+    let port = origin(headers).port();
+    let find = |name: &str| {
+        let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs =
+            lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| key.trim() == name).map(|(_, id)| id.trim())
+    };
+    let id = find(&name(true, port)).or_else(|| find(&name(false, port)))?;
+    (!id.is_empty() && id.len() <= ID_BYTES_MAX).then_some(id)
+}
+
+/// Returns the header that sets a login's cookie for some seconds.
+pub(super) fn set(id: &str, seconds: i64, origin: RequestOrigin<'_>) -> Option<HeaderValue> {
+    let secure = origin.is_secure();
+    let name = name(secure, origin.port());
+    let secure = if secure { "; Secure" } else { "" };
+    let text = format!("{name}={id}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    HeaderValue::from_str(&text).ok()
+}
+
+fn name(secure: bool, port: Option<u16>) -> String {
+    let prefix = if secure { "__Host-" } else { "" };
+    match port {
+        Some(port) => format!("{prefix}blackboard-{port}"),
+        None => format!("{prefix}blackboard"),
+    }
+}
