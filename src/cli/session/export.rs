@@ -209,7 +209,7 @@ fn write_synced(
 }
 
 /// Syncs the name of a file.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+pub(in crate::cli) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stopped::Stopped;
 use crate::cli::connection::foreign;
-use crate::cli::export::sync_parent;
+use crate::cli::session::sync_parent;
 
 /// The maximum size of the file, in bytes.
 pub(super) const CURSOR_BYTES_MAX: u64 = 1 << 20;
