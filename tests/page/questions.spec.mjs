@@ -37,6 +37,7 @@ describe("options are buttons, and a question can be skipped", async (t) => {
   await first.waitFor({ state: "detached" });
   await card(page, "Which printer?").getByRole("button", { name: "Lobby" }).click();
   await card(page, "Which printer?").waitFor({ state: "detached" });
+  await page.getByRole("region", { name: "Answered here" }).getByText("Lobby", { exact: true }).waitFor();
   await card(page, "Anything else?").getByRole("button", { name: "Skip" }).click();
   await card(page, "Anything else?").waitFor({ state: "detached" });
   const { body } = await server.get(board(session, "questions"));

@@ -4,6 +4,7 @@ import { href } from "../../core/address.js";
 import { html } from "../../core/dom.js";
 import { brief, short } from "../../core/format.js";
 import { keyOf } from "../../core/inbox.js";
+import { optionsOf } from "../../core/questions/questions.js";
 import { itemText } from "../../core/timeline.js";
 import { Agent, Ago } from "../basics.js";
 
@@ -14,7 +15,12 @@ export function Answered({ list }) {
     <ul>${list.map((one) => html`<li key=${keyOf(one)}>
       <div class="row small muted"><${Agent} name=${one.agent} /><span>in</span><a class="truncate" href=${href("timeline", one.session, { around: one.revision })}>${one.session} #${one.seq}</a><span class="grow"></span><${Ago} at=${one.answeredAt} /></div>
       <div>${short(itemText("questions", one.item), 200)}</div>
-      <div>${one.skipped ? html`<span class="muted">Skipped</span>` : html`<strong>${brief(one.answer, 300)}</strong>`}</div>
+      <div>${one.skipped ? html`<span class="muted">Skipped</span>` : html`<strong>${said(one)}</strong>`}</div>
     </li>`)}</ul>
   </section>`;
+}
+
+/** The answer as it was offered, or as it was written. */
+function said({ item, answer }) {
+  return brief(optionsOf(item).find(({ value }) => value === answer)?.label ?? answer, 300);
 }
