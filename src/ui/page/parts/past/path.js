@@ -5,7 +5,7 @@ import { href, setParams } from "../../core/address.js";
 import { html, useEffect, useRef, useState } from "../../core/dom.js";
 import { count, fullTime, plural } from "../../core/format.js";
 import { historyOf } from "../../core/past.js";
-import { Agent, Ago, Button, Empty, Skeleton } from "../basics.js";
+import { Agent, Ago, Button, Empty } from "../basics.js";
 import { pathOf } from "../entry.js";
 import { PastProblem } from "./problem.js";
 import { ValueDiff } from "./values.js";
@@ -108,7 +108,7 @@ function Change({ session, path, commit, before }) {
   return html`<li class="path-change" ref=${ref}>
     <div class="row wrap small"><a class="num" href=${href("past", session, { at: commit.revision })}>Revision ${count(commit.revision)}</a><${Agent} name=${commit.agent} /><span class="muted">${fullTime(commit.at)} (<${Ago} at=${commit.at} />)</span>
       <span class="badge">${[...new Set(commit.changes.map((change) => change.kind.replaceAll("_", " ")))].join(", ")}</span></div>
-    ${values?.error ? html`<${PastProblem} error=${values.error} />` : values ? html`<${Values} ...${values} />` : html`<${Skeleton} lines=${1} />`}
+    ${values?.error ? html`<${PastProblem} error=${values.error} />` : values ? html`<${Values} ...${values} />` : html`<span class="skeleton" aria-hidden="true"></span>`}
   </li>`;
 }
 

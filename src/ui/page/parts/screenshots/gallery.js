@@ -100,10 +100,10 @@ function Tile({ session, entry, index, total, grid, pick }) {
   };
   const facts = image ? [image.width && `${image.width} × ${image.height}`, bytes(image.bytes)].filter(Boolean).join(" · ") : "no image";
   return html`<li class=${cx("tile", chosen && "chosen", agent && `hue-${hue(agent)}`)} style=${style} data-seq=${seq} aria-posinset=${index + 1} aria-setsize=${total}>
-    <a class="tile-image" href=${href("screenshots", session, { ...params, shot: seq, pick: null })} style=${{ height: `${Math.round(grid.tile * 0.625)}px` }} aria-label=${`Screenshot ${seq}${text ? `: ${short(text, 80)}` : ""}`}>
+    <a class="tile-image" href=${href("screenshots", session, { ...params, shot: seq, pick: null })} style=${{ height: `${Math.round(grid.tile * 0.625)}px` }} aria-label=${image && `Screenshot ${seq}${text ? `: ${short(text, 80)}` : ""}`}>
       ${image
         ? html`<img loading="lazy" decoding="async" src="${image.url}?max_px=${THUMB_PX}" alt="" />`
-        : html`<span class="tile-label"><${Icon} name="screenshot" /><bdi>${short(labelText(item) || "No image is stored", TILE_CHARS)}</bdi></span>`}
+        : html`<span class="tile-label"><span class="sr-only">Screenshot ${seq}: </span><${Icon} name="screenshot" /><bdi>${short(labelText(item) || "No image is stored", TILE_CHARS)}</bdi></span>`}
     </a>
     <button type="button" class="tile-pick" aria-pressed=${String(chosen)} aria-label=${`Choose screenshot ${seq} to compare`} title="Choose to compare" onClick=${choose}><${Icon} name=${chosen ? "check" : "columns"} /></button>
     <div class="tile-line"><${Agent} name=${agent} /><span class="grow"></span><time class="num muted nowrap" datetime=${at} title=${fullTime(at)}>${time(at)}</time></div>
