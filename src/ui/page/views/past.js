@@ -29,7 +29,7 @@ export function Past({ session }) {
   const { params } = place.value;
   const checkpoints = named.data?.checkpoints ?? [];
   if (about.error && !about.data) return html`<div class="view padded past"><${ProblemNote} error=${about.error} retry=${about.refresh} /></div>`;
-  if (!about.data || named.loading || feed.loading.value) return html`<div class="view padded past"><${Skeleton} lines=${8} /></div>`;
+  if (!about.data || named.loading) return html`<div class="view padded past"><${Skeleton} lines=${8} /></div>`;
   const oldest = about.data.oldest_revision;
   const head = Math.max(feed.head.value, about.data.revision);
   const mode = params.path !== undefined ? "path" : params.with !== undefined ? "compare" : params.from !== undefined ? "changes" : "board";

@@ -7,6 +7,9 @@ import { marksOf } from "../../core/past.js";
 /** The most pages of the audit or the events that are read for one kind of mark; a page of the audit examines 4,096 commits. */
 const PAGES_MAX = 64;
 
+/** The search begins so late, since a browser has few connections and the board comes first. */
+const DELAY_MS = 600;
+
 /** The most marks that are kept. */
 const MARKS_MAX = 5000;
 
@@ -25,7 +28,7 @@ class Marks {
 
   open() {
     this.aborter = new AbortController();
-    this.load(this.aborter.signal).catch((error) => {
+    const begin = () => this.load(this.aborter.signal).catch(() => {
       if (this.aborter.signal.aborted) return;
       // The slider works without marks.
       batch(() => {
@@ -33,7 +36,11 @@ class Marks {
         this.loading.value = false;
       });
     });
-    return () => this.aborter.abort();
+    const timer = setTimeout(begin, DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      this.aborter.abort();
+    };
   }
 
   add(marks) {

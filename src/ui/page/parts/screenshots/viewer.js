@@ -41,7 +41,9 @@ export function Viewer({ session, feed, onClose }) {
         <strong class="num">#${short(other, 20)}</strong>
         <${Button} icon="right" label="Compare with a later screenshot" disabled=${second.later === undefined} onClick=${() => setParams({ with: second.later })} /></span>`}
       <span class="grow"></span>
-      <span class="row">${view && html`<span class="muted small num">${Math.round(view.scale * 100)} %</span>`}<${Button} aria-pressed=${String(!view)} label="Fit (0)" onClick=${() => setView(undefined)}>Fit<//><${Button} label="One image pixel on one screen pixel" onClick=${actual}>100 %<//><${Button} class="zoom-step" label="Zoom out (−)" onClick=${() => zoom(1 / ZOOM_STEP)}>−<//><${Button} icon="plus" label="Zoom in (+)" onClick=${() => zoom(ZOOM_STEP)} /></span>
+      <span class="row">${view && html`<span class="muted small num">${Math.round(view.scale * 100)} %</span>`}<${Button} aria-pressed=${String(!view)} label="Fit (0)" onClick=${() => setView(undefined)}>Fit<//>
+        <${Button} label="One image pixel on one screen pixel" onClick=${actual}>100 %<//>
+        <${Button} class="zoom-step" label="Zoom out (−)" onClick=${() => zoom(1 / ZOOM_STEP)}>−<//><${Button} icon="plus" label="Zoom in (+)" onClick=${() => zoom(ZOOM_STEP)} /></span>
       ${both
         ? html`<${Button} aria-pressed=${String(Boolean(diff))} label="Show where both differ (d)" onClick=${() => setParams({ diff: diff ? null : 1 })}>Difference<//><${Button} icon="close" onClick=${() => setParams({ with: null, diff: null })}>One<//>`
         : html`<${Button} icon="columns" disabled=${first.earlier === undefined && first.later === undefined} label="Show two side by side" onClick=${compare}>Compare<//>`}
