@@ -3,6 +3,8 @@
 mod access;
 mod board;
 mod body;
+mod demo;
+mod end;
 mod feed;
 mod forward;
 mod history;
@@ -25,6 +27,7 @@ use super::Failure;
 /// The commands, each with the flags of a connection.
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
+    Demo(demo::Demo),
     Tail(tail::Tail),
     Forward(forward::Forward),
     Sessions(board::Sessions),
@@ -51,6 +54,7 @@ pub(super) enum Remote {
 impl Remote {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self {
+            Self::Demo(demo) => demo.run(),
             Self::Tail(tail) => tail.run(),
             Self::Forward(forward) => forward.run(),
             Self::Sessions(sessions) => sessions.run(),

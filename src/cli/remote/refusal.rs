@@ -6,8 +6,10 @@ use std::io;
 
 use hyper::StatusCode;
 
+use super::demo::Unwritable;
 use super::forward::Stopped;
 use super::place::InvalidJson;
+use crate::board::SessionName;
 use crate::cli::connection::{foreign, innermost, unconnected};
 use crate::client;
 
@@ -51,6 +53,12 @@ pub(in crate::cli) enum Refusal {
     /// No request can be claimed.
     #[error("no request can be claimed now; --wait waits for one")]
     NothingToClaim,
+    /// The demonstration would mix with what a session holds.
+    #[error("session {session} exists; name a new one, or none")]
+    Occupied { session: SessionName },
+    /// A part of the demonstration cannot be written.
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
     /// An event is none.
     #[error("an event is not what a Blackboard server sends")]
     Event(#[source] serde_json::Error),
@@ -75,10 +83,11 @@ impl Refusal {
     /// Returns the exit code of the process.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
         match self {
-            Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) => 1,
+            Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Unwritable(_) => 1,
             Self::Json(_) | Self::Address { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),
+            Self::Occupied { .. } => 6,
             Self::Stopped(stopped) => stopped.exit_code(),
             Self::NotAnswered { .. }
             | Self::Skipped { .. }

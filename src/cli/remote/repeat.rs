@@ -20,7 +20,7 @@ pub(super) struct Repeat {
 impl Repeat {
     /// Returns the given key, or a new one.
     pub(super) fn key(self) -> Key {
-        self.idempotency_key.unwrap_or_else(|| Key(Uuid::new_v4().to_string()))
+        self.idempotency_key.unwrap_or_else(Key::new)
     }
 }
 
@@ -34,6 +34,11 @@ pub(super) struct Key(String);
 pub(super) struct InvalidKey;
 
 impl Key {
+    /// Makes a key that no other write has.
+    pub(super) fn new() -> Self {
+        Self(Uuid::new_v4().to_string())
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }

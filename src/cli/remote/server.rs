@@ -51,7 +51,7 @@ pub(super) struct Server {
 }
 
 /// A write, without its key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Write {
     pub(super) method: Method,
     pub(super) address: String,
@@ -137,12 +137,22 @@ impl Server {
 
     /// Writes, once, however often the connection breaks off.
     pub(super) async fn write(&self, write: Write, key: &Key) -> Result<Received, Refusal> {
+        self.write_by(write, key, self.agent.as_ref()).await
+    }
+
+    /// Writes as this agent, once, however often the connection breaks off.
+    pub(super) async fn write_by(
+        &self,
+        write: Write,
+        key: &Key,
+        agent: Option<&AgentName>,
+    ) -> Result<Received, Refusal> {
         let Write { method, address, media_type, body } = write;
         let mut request = self.request(&method, &address)?.header(ACCEPT, JSON);
         if !media_type.is_empty() {
             request = request.header(CONTENT_TYPE, media_type);
         }
-        let agent = self.agent.as_ref().map(|agent| segment(agent.as_str()));
+        let agent = agent.map(|agent| segment(agent.as_str()));
         if let Some(agent) = agent.and_then(|agent| HeaderValue::try_from(agent).ok()) {
             request = request.header(AGENT_HEADER, agent);
         }
@@ -258,7 +268,7 @@ impl Server {
     }
 
     /// Returns the URL for people, without the query.
-    fn url(&self, address: &str) -> String {
+    pub(super) fn url(&self, address: &str) -> String {
         let path = address.split('?').next().unwrap_or_default();
         foreign(&format!("{}{path}", self.client.base()))
     }

@@ -3,7 +3,6 @@
 //! The cursor moves once a message is acknowledged, so one that is not is sent again by the next run: at least once.
 
 mod cursor;
-mod end;
 mod message;
 mod questions;
 mod receiver;
@@ -18,7 +17,6 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use self::cursor::CursorFile;
-use self::end::End;
 use self::message::Message;
 use self::questions::Questions;
 use self::receiver::Receiver;
@@ -26,6 +24,7 @@ pub(in crate::cli) use self::secret::SECRET_VARIABLE;
 use self::secret::Secret;
 pub(in crate::cli) use self::stopped::Stopped;
 use super::access;
+use super::end::End;
 use super::feed::{Feed, News, Resync};
 use super::query::Query;
 use super::refusal::Refusal;

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use super::cursor::CursorFile;
-use super::end::End;
 use super::message::Message;
 use super::receiver::Receiver;
 use super::stopped::Stopped;
 use crate::board::SessionName;
 use crate::cli::note;
+use crate::cli::remote::end::End;
 use crate::cli::remote::query::Query;
 use crate::cli::remote::refusal::Refusal;
 use crate::cli::remote::server::{Received, Server};

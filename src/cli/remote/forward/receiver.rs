@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use tokio::time::{sleep, timeout};
 
-use super::end::End;
 use super::message::Message;
 use super::secret::Secret;
 use super::stopped::Stopped;
 use crate::cli::connection::{foreign, innermost};
 use crate::cli::note;
+use crate::cli::remote::end::End;
 use crate::cli::remote::server::JSON;
 use crate::client::{
     Answer, BaseUrl, Client, ConnectError, Error, InvalidBaseUrl, Limits, Roots, RootsError,
