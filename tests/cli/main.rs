@@ -7,6 +7,7 @@
     reason = "a test stops where it fails and says why"
 )]
 
+mod demo;
 mod forward;
 mod guide;
 mod history;

@@ -83,7 +83,7 @@ impl Canvas {
         for character in text.chars() {
             let columns = font::glyph(character);
             for column in columns {
-                let rows = (0..font::HEIGHT).filter(|row| column & (1 << row) != 0);
+                let rows = (0..font::ROWS).filter(|row| column & (1 << row) != 0);
                 for row in rows {
                     self.fill(Area::new(x, y + row * size, size, size), colour);
                 }

@@ -117,7 +117,7 @@ async fn play(
     print(&places(server, session).await)?;
     let mut player = Player::new(server, session, draft, time);
     player.play().await?;
-    let about = server.get(&session_url(session)).await?;
+    let about = player.about().await?;
     print(&summary(session, draft, &about.read()?))
 }
 

@@ -77,11 +77,9 @@ fn desktop(canvas: &mut Canvas) {
 
 fn icons(canvas: &mut Canvas) {
     for (n, (colour, letter, name)) in
-        [(EXCEL, "X", "sales-q3.xlsx"), (WORD, "W", "report.docx"), (0x00d9_a441, "", "Archive")]
-            .into_iter()
-            .enumerate()
+        [(EXCEL, "X", "sales-q3.xlsx"), (WORD, "W", "report.docx")].into_iter().enumerate()
     {
-        let sheet = Area::new(48, 32 + 104 * n, 52, 60);
+        let sheet = Area::new(64, 32 + 104 * n, 52, 60);
         canvas.framed(sheet, PAPER, LINE);
         for line in 0..4 {
             canvas.fill(Area::new(sheet.x + 22, sheet.y + 12 + 10 * line, 22, 3), LINE);
@@ -89,18 +87,21 @@ fn icons(canvas: &mut Canvas) {
         let tile = Area::new(sheet.x - 8, sheet.y + 18, 28, 28);
         canvas.fill(tile, colour);
         canvas.centred(tile, 3, PAPER, letter);
-        canvas.centred(Area::new(0, sheet.y + 66, 148, 14), 2, 0x0014_2433, name);
-        canvas.centred(Area::new(0, sheet.y + 65, 146, 14), 2, PAPER, name);
+        canvas.centred(Area::new(15, sheet.y + 67, 152, 14), 2, 0x0014_2433, name);
+        canvas.centred(Area::new(14, sheet.y + 66, 152, 14), 2, PAPER, name);
     }
-    let note = Area::new(330, 60, 250, 120);
+    canvas.fill(Area::new(64, 248, 26, 10), 0x00c8_9435);
+    canvas.fill(Area::new(64, 254, 56, 40), 0x00e0_b055);
+    canvas.centred(Area::new(14, 306, 152, 14), 2, PAPER, "Archive");
+    let note = Area::new(316, 60, 276, 124);
     canvas.fill(note.moved(4, 4), 0x0021_3d59);
     canvas.fill(note, 0x00fd_f3c4);
     canvas.fill(Area { height: 22, ..note }, 0x00f2_dd86);
-    canvas.text((342, 64), 2, INK, "To do today");
+    canvas.text((330, 64), 2, INK, "To do today");
     for (n, line) in
-        ["Chart of the quarter's", "sales: put it into the", "report"].iter().enumerate()
+        ["Chart of the quarter's", "sales, put it into the", "report"].iter().enumerate()
     {
-        canvas.text((342, 96 + 24 * n), 2, INK, line);
+        canvas.text((330, 98 + 26 * n), 2, INK, line);
     }
 }
 
@@ -232,8 +233,8 @@ fn document(canvas: &mut Canvas, has_chart: bool) {
     let page = Area::new(110, content.y + 14, 420, content.height - 14);
     canvas.fill(page.moved(4, 0), 0x00a9_b4be);
     canvas.fill(page, PAPER);
-    canvas.text((142, 96), 3, WORD, "3 Sales");
-    let mut y = 128;
+    canvas.text((142, 90), 3, WORD, "3 Sales");
+    let mut y = 122;
     let mut paragraph = |widths: &[usize]| {
         for width in widths {
             canvas.fill(Area::new(142, y, *width, 5), 0x00b4_bfc9);
@@ -243,8 +244,8 @@ fn document(canvas: &mut Canvas, has_chart: bool) {
     };
     if has_chart {
         paragraph(&[352, 300]);
-        chart(canvas, Area::new(142, 160, 356, 176), SALES.len());
-        canvas.text((142, 344), 2, MUTED, "Figure 2: Sales by region");
+        chart(canvas, Area::new(142, 152, 356, 174), SALES.len());
+        canvas.text((142, 336), 2, MUTED, "Figure 2: Sales by region");
     } else {
         paragraph(&[352, 344, 356, 210]);
         paragraph(&[348, 356, 300]);

@@ -35,11 +35,11 @@ const ANSWER_PAUSES: u32 = 8;
 
 /// A run of the story in a session.
 pub(super) struct Player<'a> {
-    pub(super) server: &'a Server,
-    pub(super) session: &'a SessionName,
-    pub(super) draft: &'a SessionName,
+    server: &'a Server,
+    session: &'a SessionName,
+    draft: &'a SessionName,
     /// The time between two deeds.
-    pub(super) pause: Duration,
+    pause: Duration,
     steps: u64,
     requests: BTreeMap<&'static str, Seq>,
     questions: BTreeMap<&'static str, (Seq, &'static str)>,
@@ -97,6 +97,12 @@ impl<'a> Player<'a> {
             self.act(agent, deed).await?;
         }
         Ok(())
+    }
+
+    /// Reads the session as it is at the end.
+    pub(super) async fn about(&self) -> Result<Received, Refusal> {
+        let address = session_url(self.session);
+        self.through(async || self.server.get(&address).await).await
     }
 
     async fn act(&mut self, agent: &'static str, deed: &Deed) -> Result<(), Refusal> {
