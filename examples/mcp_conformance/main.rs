@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let fixtures = Arc::new(Fixtures::new(service.clone()));
     let answer = mcp::answer_with(&service, Some(fixtures));
     let doors = vec![Door { name: "mcp", path: mcp::PATH, answer }];
-    let router = router(service.clone(), tokens, None, Streams::new(STREAMS_MAX), doors);
+    let router = router(service.clone(), tokens, None, Streams::new(STREAMS_MAX), doors, None);
     let router = edge(router, EdgeOptions::default(), service.clone());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     println!("http://{}{}", listener.local_addr()?, mcp::PATH);

@@ -1,7 +1,6 @@
 //! The page's files. A release has them in the binary; a debug build reads them from the source folder, so that a
 //! reload shows an edit.
 
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use axum::extract::Path;
@@ -109,11 +108,8 @@ fn media_type(name: &str) -> Option<&'static str> {
 fn links(build: &str, ending: &str, relation: &str) -> String {
     let mut names: Vec<_> = Files::iter().filter(|name| name.ends_with(ending)).collect();
     names.sort();
-    names.iter().fold(String::new(), |mut text, name| {
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">");
-        text
-    })
+    let link = |name: &_| format!("<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">\n");
+    names.iter().map(link).collect()
 }
 
 /// Returns the hash of all files.
@@ -136,9 +132,5 @@ fn hashed() -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

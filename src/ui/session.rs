@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::cookie;
-use crate::auth::{BeginError, Login, Logins, Unauthorized};
+use crate::auth::{BeginError, Login, Logins, Scope, Unauthorized};
 use crate::fairness::Client;
 
 /// The maximum size of a log-in's body, in bytes.
@@ -53,7 +53,7 @@ impl From<Login> for LoginBody {
             expires_at: ends_first.to_string(),
             token: TokenBody {
                 name: token.name.to_string(),
-                scopes: token.scopes.iter().map(|scope| scope.as_str()).collect(),
+                scopes: token.scopes.iter().map(Scope::as_str).collect(),
                 sessions: token.sessions.iter().map(ToString::to_string).collect(),
                 agent: token.agent.map(|agent| agent.to_string()),
                 expires_at: token.expires_at.map(|at| at.to_string()),
@@ -76,7 +76,7 @@ pub(super) async fn begin(
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Response> {
-    own(&headers)?;
+    own(&headers).map_err(IntoResponse::into_response)?;
     let body = read(&headers, request.into_body()).await?;
     let begun = match logins.begin(&body.token) {
         Ok(begun) => begun,
@@ -102,7 +102,7 @@ pub(super) async fn end(
     State(logins): State<Logins>,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
-    own(&headers)?;
+    own(&headers).map_err(IntoResponse::into_response)?;
     if let Some(id) = cookie::login_id(&headers) {
         logins.end(id);
     }
@@ -114,12 +114,14 @@ pub(super) async fn end(
 }
 
 /// Refuses requests of other sites' pages: they must not log a browser in or out.
-fn own(headers: &HeaderMap) -> Result<(), Response> {
+fn own(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
     if cookie::origin(headers).is_own() {
         return Ok(());
     }
-    let detail = "log in and out from this server's own page; its origin must equal Host";
-    Err((StatusCode::FORBIDDEN, detail).into_response())
+    Err((
+        StatusCode::FORBIDDEN,
+        "log in and out from this server's own page; its origin must equal Host",
+    ))
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<BeginBody, Response> {

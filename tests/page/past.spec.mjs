@@ -46,9 +46,9 @@ describe("the slider shows the board of each revision, by keyboard and by addres
 describe("checkpoints and failures are marks that one jumps to", async (t) => {
   const session = fresh("marks");
   await filled(t, session);
-  const { claim } = await t.server.put(board(session, "requests", "1", "claim"), { ttl: "60s" }, as("HostAgent"));
+  const { claim } = (await t.server.put(board(session, "requests", "1", "claim"), { ttl: "60s" }, as("HostAgent"))).body;
   await t.server.put(board(session, "requests", "1", "failed"), { fence: claim.fence, reason: "no paper" }, as("HostAgent"));
-  const { revision } = await t.server.get(board(session));
+  const { revision } = (await t.server.get(board(session))).body;
   await t.server.patch(board(session, "agents", "HostAgent"), { status: "FAIL" }, as("HostAgent"));
   await t.server.put(board(session, "state", "end"), true);
   await t.go(`#/sessions/${session}/past`);
@@ -120,18 +120,18 @@ describe("one forks a revision, compares the fork, and compacted history is expl
 describe("a restore is asked for, and can be undone", async (t) => {
   const session = fresh("restore");
   await filled(t, session);
-  const { revision } = await t.server.get(board(session));
+  const { revision } = (await t.server.get(board(session))).body;
   await t.go(`#/sessions/${session}/past?at=3`);
   await t.page.getByRole("button", { name: "Restore" }).click();
   const dialog = t.page.getByRole("dialog");
   assert.match(await dialog.innerText(), new RegExp(`to restore revision ${revision} undoes it`));
   await dialog.getByRole("button", { name: "Cancel" }).click();
-  assert.equal((await t.server.get(board(session))).revision, revision);
+  assert.equal((await t.server.get(board(session))).body.revision, revision);
   await t.page.getByRole("button", { name: "Restore" }).click();
   await t.page.getByRole("dialog").getByRole("button", { name: "Restore", exact: true }).click();
   await t.page.waitForURL((url) => url.hash.endsWith("/past"));
   await t.page.getByLabel("JSON").getByText("1", { exact: true }).waitFor();
-  assert.deepEqual(await t.server.get(board(session, "state")), { plan: { x: 1 } });
+  assert.deepEqual((await t.server.get(board(session, "state"))).body, { plan: { x: 1 } });
   await t.page.getByText("1 restore").waitFor();
 });
 
@@ -146,6 +146,6 @@ describe("checkpoints are made and deleted", async (t) => {
   await dialog.getByRole("link", { name: "before <print>" }).waitFor();
   await dialog.getByRole("button", { name: "Delete the checkpoint middle" }).click();
   await dialog.getByRole("link", { name: "middle" }).waitFor({ state: "detached" });
-  const { checkpoints } = await t.server.get(board(session, "checkpoints"));
+  const { checkpoints } = (await t.server.get(board(session, "checkpoints"))).body;
   assert.deepEqual(checkpoints.map((one) => one.name), ["before <print>"]);
 });

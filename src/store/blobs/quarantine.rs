@@ -89,12 +89,11 @@ impl PutAside<'_> {
     ) -> Result<(), StoreError> {
         make_dir(to)?;
         let mut copy = Copy { to, room, is_over, copied };
-        let homes = list(&self.blobs.root)?;
+        let homes = list(&self.blobs.root)?.into_iter();
+        let homes: Vec<_> = homes.filter_map(|home| Some((session_of(&home)?, home))).collect();
         progress.begin(Stage::SessionImages, u64::try_from(homes.len()).unwrap_or(u64::MAX));
-        for home in homes {
-            if let Some(session) = session_of(&home) {
-                copy.home(session, &home)?;
-            }
+        for (session, home) in homes {
+            copy.home(session, &home)?;
             progress.advance(1);
         }
         for removed in list(&self.blobs.aside.dir)? {
