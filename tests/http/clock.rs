@@ -89,7 +89,7 @@ impl Running {
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let shutdown = CancellationToken::new();
         let router = edge(
-            router(service.clone(), tokens, None, Streams::new(100), Vec::new()),
+            router(service.clone(), tokens, None, Streams::new(100), Vec::new(), None),
             EdgeOptions::default(),
             service.clone(),
         );

@@ -94,7 +94,8 @@ async fn the_page_and_its_files_are_served() {
 #[tokio::test]
 async fn nothing_but_the_pages_files_is_served() {
     let server = Server::start();
-    let text = server.get("/ui/").await.text();
+    let page = server.get("/ui/").await;
+    let text = page.text();
     let main = text.split('"').find(|part| part.ends_with("/main.js")).unwrap().to_owned();
     let folder = main.trim_end_matches("main.js");
     for name in [

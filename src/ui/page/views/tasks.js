@@ -81,7 +81,8 @@ function useAnchor(shown, filters) {
     const { first, filters: before } = held.current;
     const list = document.querySelector(".tasks-list");
     const added = before === filters && first !== undefined ? shown.findIndex((one) => one.seq <= first) : 0;
-    if (added > 0 && list?.scrollTop > 0) list.scrollTop += added * ROW_PX;
+    // The list gets its new height after this, and before the next frame.
+    if (added > 0 && list?.scrollTop > 0) requestAnimationFrame(() => (list.scrollTop += added * ROW_PX));
     held.current = { first: shown[0]?.seq, filters };
   }, [shown, filters]);
 }
