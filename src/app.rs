@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
+use axum::Router;
 use axum::http::HeaderMap;
 use futures_util::future::OptionFuture;
 use tokio::{
@@ -24,7 +25,7 @@ use crate::control::Socket;
 use crate::descriptors::fit_connections;
 use crate::error_chain::Chain;
 use crate::http::{
-    ConnectionLimits, Door, EdgeOptions, Page, Streams, edge, observation, router, serve,
+    ConnectionLimits, Door, EdgeOptions, Page, PublicUrl, Streams, edge, observation, router, serve,
 };
 use crate::mcp;
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
@@ -137,11 +138,8 @@ pub async fn run(config: Config) -> Result<(), Error> {
     };
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
-    let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(&service) }];
-    let page = page(&tokens);
-    let router =
-        router(service.clone(), tokens.clone(), config.public_url, streams, doors, Some(page));
-    let router = edge(router, edge_options, service.clone());
+    let routes = routes(&service, &tokens, config.public_url, streams);
+    let router = edge(routes, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
         drain_timeout: DRAIN_MAX,
@@ -186,6 +184,17 @@ pub async fn run(config: Config) -> Result<(), Error> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Returns the routes of HTTP, with the other doors.
+fn routes(
+    service: &Service,
+    tokens: &Tokens,
+    public_url: Option<PublicUrl>,
+    streams: Streams,
+) -> Router {
+    let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(service) }];
+    router(service.clone(), tokens.clone(), public_url, streams, doors, Some(page(tokens)))
 }
 
 /// Returns the web page, whose logins are a second source of callers for the guard.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Router};
 use futures_util::future::BoxFuture;
 use http_body::Body as _;
 
+use super::access::Credentials;
 use super::connection::Peer;
 use super::edge::wrapped;
 use super::events::sse::{Streams, X_ACCEL_BUFFERING};
@@ -17,7 +18,6 @@ use super::request::body::{BodyRoom, DOOR_BODY_BYTES_MAX, read};
 use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::trace_context::Trace;
-use crate::auth::{Caller, Unauthorized};
 use crate::metrics;
 
 /// A request to a door. Its extensions have the [`Caller`](crate::auth::Caller), and a
@@ -51,11 +51,6 @@ pub struct Page {
     /// The source of callers for requests without a token.
     pub credentials: Credentials,
 }
-
-/// Returns the caller that a request's headers stand for, or `None` if they name none. The guard takes writes from the
-/// server's own pages only.
-pub type Credentials =
-    Arc<dyn Fn(&HeaderMap) -> Option<Result<Caller, Unauthorized>> + Send + Sync>;
 
 /// Reads the body, calls the door, and counts its answer among the event streams if it is one.
 pub(super) async fn pass(

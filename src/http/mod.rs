@@ -29,8 +29,9 @@ mod state;
 mod transactions;
 mod write;
 
+pub use access::Credentials;
 pub use connection::{ConnectionLimits, serve};
-pub use doors::{Credentials, Door, DoorAnswer, DoorRequest, Page};
+pub use doors::{Door, DoorAnswer, DoorRequest, Page};
 pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
     TrustedProxies, edge, is_corrupt, is_late,

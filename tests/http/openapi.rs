@@ -30,12 +30,12 @@ async fn the_root_has_the_doors_and_sends_a_browser_to_the_page() {
     let doors = server.get("/").await.is(200).json();
     assert_eq!(doors["name"], "blackboard");
     assert_eq!(doors["version"], env!("CARGO_PKG_VERSION"));
-    for door in ["docs", "openapi"] {
+    for door in ["docs", "openapi", "ui"] {
         server.get(doors[door].as_str().unwrap()).await.is(200);
     }
     let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let shown = ask(server.to(Method::GET, "/").header("accept", accept)).await;
-    assert_eq!(shown.is(303).header("location"), "/docs/");
+    assert_eq!(shown.is(303).header("location"), "/ui/");
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! The web page's door: files and their caching, the login of a browser, and writes from foreign pages.
 
-use reqwest::{Method, RequestBuilder};
+use reqwest::{Client, Method, RequestBuilder};
 
 use crate::answer::{Answer, ask};
-use crate::harness::Server;
+use crate::harness::{Server, client};
 use crate::matrix::token;
 use crate::sse::Stream;
 
@@ -11,13 +11,19 @@ use crate::sse::Stream;
 struct House {
     server: Server,
     token: String,
+    /// Sends no header but those that it is told to.
+    http: Client,
 }
 
 impl House {
     fn new() -> Self {
         let server = Server::start();
         let token = token(&server, &["create", "--name", "page", "--scopes", "admin"]);
-        Self { server, token }
+        Self { server, token, http: client() }
+    }
+
+    fn to(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.own()))
     }
 
     fn own(&self) -> String {
@@ -25,7 +31,7 @@ impl House {
     }
 
     fn log_in_from(&self, origin: &str, body: String) -> RequestBuilder {
-        let request = self.server.to(Method::POST, "/ui/session").header("origin", origin);
+        let request = self.to(Method::POST, "/ui/session").header("origin", origin);
         request.header("content-type", "application/json").body(body)
     }
 
@@ -43,7 +49,7 @@ impl House {
     /// A request of the page, with the cookie of a login.
     fn page(&self, cookie: &str, method: Method, path: &str) -> RequestBuilder {
         let pair = cookie.split(';').next().unwrap_or_default();
-        self.server.to(method, path).header("cookie", format!("other=1; {pair}"))
+        self.to(method, path).header("cookie", format!("other=1; {pair}"))
     }
 
     async fn write(&self, cookie: &str, origin: Option<&str>) -> Answer {
@@ -135,8 +141,11 @@ async fn a_server_without_tokens_needs_no_login() {
 #[tokio::test]
 async fn a_login_is_taken_like_its_token() {
     let house = House::new();
-    ask(house.server.to(Method::GET, "/v1/sessions")).await.problem(401, "unauthorized");
-    assert_eq!(house.server.get("/ui/session").await.json()["login"], serde_json::Value::Null);
+    ask(house.to(Method::GET, "/v1/sessions")).await.problem(401, "unauthorized");
+    assert_eq!(
+        ask(house.to(Method::GET, "/ui/session")).await.json()["login"],
+        serde_json::Value::Null
+    );
     let cookie = house.cookie().await;
     let port = house.server.authority().rsplit_once(':').unwrap().1;
     assert!(cookie.starts_with(&format!("blackboard-{port}=")), "{cookie}");
@@ -202,10 +211,12 @@ async fn foreign_pages_neither_log_in_nor_write() {
 async fn a_bad_login_is_refused_and_counted() {
     let server = Server::start_with(&["--token-rate", "3"]);
     let token = token(&server, &["create", "--name", "page", "--scopes", "admin"]);
-    let house = House { server, token };
+    let house = House { server, token, http: client() };
     let own = house.own();
-    let text = house.log_in_from(&own, "{}".to_owned()).header("content-type", "text/plain");
-    ask(text).await.problem(415, "unsupported-media-type");
+    let text = house.to(Method::POST, "/ui/session").header("origin", &own);
+    ask(text.header("content-type", "text/plain").body("{}"))
+        .await
+        .problem(415, "unsupported-media-type");
     for body in ["{}", "[]", "{\"token\":1}", "{\"token\":\"x\",\"more\":1}", "nothing"] {
         let answer = ask(house.log_in_from(&own, body.to_owned())).await;
         assert_eq!(answer.status(), 422, "{body}: {answer}");

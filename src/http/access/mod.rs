@@ -18,7 +18,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use tower::Service as _;
 
-use super::doors::Credentials;
 use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
@@ -50,6 +49,11 @@ const ADMIN: [(Method, &str); 2] = [
 
 /// The route that a signed address opens.
 const IMAGE: &str = "/v1/sessions/{session}/screenshots/{seq}/image";
+
+/// Returns the caller that a request's headers stand for, or `None` if they name none. The guard takes writes from the
+/// server's own pages only.
+pub type Credentials =
+    Arc<dyn Fn(&HeaderMap) -> Option<Result<Caller, Unauthorized>> + Send + Sync>;
 
 /// The authentication of requests.
 #[derive(Clone)]

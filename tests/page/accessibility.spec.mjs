@@ -1,0 +1,30 @@
+// Every view without a violation that axe finds (WCAG A and AA), in both themes, wide and narrow.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { board, describe } from "./harness.mjs";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const BINARY = process.env.BLACKBOARD_BIN ?? "target/debug/blackboard";
+const VIEWS = ["sessions", "questions", "search?q=sales", ...["timeline", "timeline?open=requests%2F1", "screenshots", "screenshots?shot=1", "state", "state?path=plan", "prompt", "past", "past?at=20", "agents", "agents?agent=HostAgent", "tasks", "tasks?request=1"].map((view) => `sessions/demo/${view}`)];
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [1280, 400]) {
+    describe(`axe finds nothing, ${colorScheme}, ${width} px wide`, async (t) => {
+      await t.server.get(board("demo")).catch(() => execFileSync(BINARY, ["demo", "demo", "--pace", "0", "--url", t.server.url], { stdio: "ignore" }));
+      const found = [];
+      for (const view of VIEWS) {
+        await t.go(`#/${view}`);
+        await t.page.waitForFunction(() => !document.querySelector(".skeleton"));
+        if (process.env.PICTURES) await t.page.screenshot({ path: `${process.env.PICTURES}/${view.replaceAll(/\W+/g, "-")}-${colorScheme}-${width}.png` });
+        await t.page.addScriptTag({ path: AXE });
+        const { violations } = await t.page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+        for (const one of violations) found.push(`${view}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`).join("\n")}`);
+        const wide = await t.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (wide > 0) found.push(`${view} is ${wide} px too wide`);
+      }
+      assert.deepEqual(found, []);
+    }, { colorScheme, viewport: { width, height: 800 }, bypassCSP: true });
+  }
+}
