@@ -28,7 +28,7 @@ describe("the palette goes to sessions and views, and the theme is kept", async 
   await t.server.put(board("palette-one"), {});
   await t.go("#/sessions");
   await t.page.keyboard.press("Control+k");
-  await t.page.getByRole("combobox").fill("palette-o");
+  await t.page.getByRole("combobox", { name: "Session or view" }).fill("palette-o");
   await t.page.getByRole("option", { name: /palette-one/ }).waitFor();
   await t.page.keyboard.press("Enter");
   await t.page.waitForURL(/sessions\/palette-one\/timeline/);

@@ -98,7 +98,7 @@ describe("the beginning and the end of a long session are reached", async (t) =>
 describe("a hostile item is text", async (t) => {
   const session = "hostile <b>&";
   const item = { request: "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>", link: "javascript:window.hacked=1", rtl: "\u202eabc", long: "x".repeat(200_000) };
-  await t.server.post(board(session, "requests"), item, as("<i>Agent</i>"));
+  await t.server.post(board(session, "requests"), item, as("<i>Agent"));
   await t.go(`#/sessions/${encodeURIComponent(session)}/timeline`);
   await group(t, "<script>window.hacked=1</script>").getByRole("link").first().click();
   await t.page.getByRole("button", { name: /Show all/ }).waitFor();

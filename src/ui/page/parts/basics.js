@@ -76,7 +76,7 @@ export function ProblemNote({ error, retry }) {
 
 /** Grey lines while something loads. */
 export function Skeleton({ lines = 4 }) {
-  return html`<div class="stack" aria-busy="true" aria-label="Loading">${Array.from({ length: lines }, (_, i) => html`<span class="skeleton" style=${{ width: `${90 - ((i * 17) % 50)}%` }}></span>`)}</div>`;
+  return html`<div class="stack" role="status" aria-busy="true" aria-label="Loading">${Array.from({ length: lines }, (_, i) => html`<span class="skeleton" style=${{ width: `${90 - ((i * 17) % 50)}%` }}></span>`)}</div>`;
 }
 
 /** Tabs: `tabs` is `[[value, text], …]`; arrow keys move. */

@@ -72,12 +72,11 @@ function useRested(value, ms) {
 
 function Row({ row, index, on, lit, isMatch, onToggle, onSelect }) {
   const { node, key, nested, open, level } = row;
-  const said = nested ? plural(count(node), node.kind === "object" ? "member" : "element") : node.raw.slice(0, 200);
   return html`<div id=${`state-row-${index}`} class=${cx("state-row", on && "on", lit && "lit", isMatch && "is-match")} role="treeitem" aria-level=${level} aria-setsize=${row.of}
-      aria-posinset=${row.position} aria-selected=${String(on)} aria-expanded=${nested ? String(open) : undefined} aria-label=${`${key}: ${said}`}
+      aria-posinset=${row.position} aria-selected=${String(on)} aria-expanded=${nested ? String(open) : undefined}
       style=${{ paddingLeft: `${(level - 1) * INDENT_PX + 8}px` }} onClick=${onSelect} onDblClick=${nested ? onToggle : undefined} data-path=${row.id}>
     <span class="twisty" onClick=${(event) => { event.stopPropagation(); if (nested) onToggle(); }}>${nested && html`<${Icon} name=${open ? "down" : "right"} />`}</span>
-    <bdi class=${cx("key", typeof key === "number" && "index")}>${key === "" ? '""' : short(String(key))}</bdi>
+    <bdi class=${cx("key", typeof key === "number" && "index")}>${key === "" ? '""' : short(String(key))}</bdi>${" "}
     ${nested
       ? html`<span class="badge">${node.kind === "object" ? `{${count(node)}}` : `[${count(node)}]`}</span>${!open && html`<bdi class="value muted">${preview(node, 120)}</bdi>`}`
       : html`<bdi class=${`value of-${node.kind}`}>${preview(node, 300)}</bdi>`}
