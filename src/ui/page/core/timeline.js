@@ -168,6 +168,10 @@ function range(change) {
   return found;
 }
 
+/** Kinds of rows that make a step, and kinds that a step's commit writes besides. */
+const STEPS = ["step", "screenshot", "memory"];
+const BESIDES = ["state", "status"];
+
 /** Rows of commits in groups, each at the place of its first row. */
 export class Groups {
   constructor() {
@@ -175,7 +179,6 @@ export class Groups {
     this.byKey = new Map();
     /** The newest step group of each agent, which its screenshots and memory join. */
     this.steps = new Map();
-    this.costs = new Map();
   }
 
   /** Takes newer commits. Returns the groups that are new or got rows. */
@@ -183,18 +186,22 @@ export class Groups {
     const touched = new Set();
     for (const commit of commits) {
       let step;
-      for (const row of rows(commit)) {
-        const group = this.place(row, commit, step);
+      let state;
+      // What a step wrote besides stands below it.
+      for (const row of rows(commit).sort((a, b) => BESIDES.includes(a.kind) - BESIDES.includes(b.kind))) {
+        const besides = BESIDES.includes(row.kind) ? (step ?? (row.kind === "state" ? state : undefined)) : undefined;
+        const group = besides ?? this.place(row, step);
         group.rows.push(row);
         group.version += 1;
-        if (row.kind === "step" || row.kind === "screenshot" || row.kind === "memory") step ??= group;
+        if (STEPS.includes(row.kind)) step ??= group;
+        if (row.kind === "state") state ??= group;
         touched.add(group);
       }
     }
     return touched;
   }
 
-  place(row, commit, step) {
+  place(row, step) {
     if (row.key !== undefined) {
       const open = this.byKey.get(row.key);
       if (open) return open;

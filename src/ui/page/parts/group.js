@@ -35,7 +35,8 @@ function Compact({ group }) {
     <div class="what">
       <div class="line"><${Agent} name=${name} />${row.agentOf && row.agent && row.agentOf !== row.agent && row.kind !== "status" && html`<span class="muted">for <${Agent} name=${row.agentOf} /></span>`}<${Badges} group=${group} row=${row} /></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
-      ${group.rows.filter((one) => one !== row && !one.image).map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
+      <${States} rows=${group.rows.filter((one) => one !== row && one.kind === "state")} />
+      ${group.rows.filter((one) => one !== row && !one.image && one.kind !== "state").map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
     </div>
     ${images.length > 0 && html`<div class="shots">${images.slice(0, 3).map((one) => html`<${Shot} key=${one.id} row=${one} />`)}${images.length > 3 && html`<span class="muted small">+${images.length - 3}</span>`}</div>`}
   </article>`;
@@ -152,6 +153,19 @@ function Badges({ group, row }) {
 function Lease({ change }) {
   const left = new Date(change.expires_at) - now.value;
   return html`<span class="badge">${change.agent}${left > 0 ? ` · ${span(left)} left` : ""}</span>`;
+}
+
+/** The most changes of the state that a card names. */
+const STATES_SHOWN = 4;
+
+/** What a commit changed in the state besides, in one line. */
+function States({ rows }) {
+  if (rows.length === 0) return null;
+  const shown = rows.slice(0, STATES_SHOWN);
+  return html`<div class="part part-states">
+    <span class="arrow" aria-hidden="true">↳</span>
+    <span class="grow">${shown.map((row) => html`<a key=${row.id} href=${openHref(target(row))}>${short(title(row), 60)}</a> `)}${rows.length > shown.length && html`<span class="muted small">and ${rows.length - shown.length} more</span>`}</span>
+  </div>`;
 }
 
 /** A further row of a compact card. */

@@ -15,6 +15,9 @@ import { Overview } from "../parts/overview.js";
 /** Revisions of one chunk, which is in the document or not as a whole. */
 const CHUNK_REVISIONS = 64;
 
+/** How many frames one waits for a chunk to be rendered. */
+const REVEAL_FRAMES_MAX = 120;
+
 /** Nearer to the bottom than this, the view follows new entries. */
 const BOTTOM_PX = 60;
 
@@ -142,19 +145,26 @@ async function bring(feed, revision) {
   if (revision < feed.first || revision > feed.last) await feed.jump(revision);
 }
 
+/** Scrolls to the group of a revision. Its chunk is rendered some frames after it is near. */
 function reveal(scroller, shown, revision, done) {
   const group = shown.find((one) => one.rows.some((row) => row.revision === revision)) ?? shown.find((one) => one.revision >= revision);
   if (!group) return;
-  const chunk = scroller.querySelector(`[data-chunk="${Math.floor(group.revision / CHUNK_REVISIONS)}"]`);
-  chunk?.scrollIntoView({ block: "center" });
-  requestAnimationFrame(() => requestAnimationFrame(() => {
+  const chunk = () => scroller.querySelector(`[data-chunk="${Math.floor(group.revision / CHUNK_REVISIONS)}"]`);
+  let frames = 0;
+  const look = () => {
     const element = scroller.querySelector(`[data-group="${CSS.escape(group.key)}"]`);
-    if (!element) return;
-    element.scrollIntoView({ block: "center" });
-    element.classList.add("found");
-    element.querySelector("a")?.focus({ preventScroll: true });
-    done();
-  }));
+    if (element) {
+      element.scrollIntoView({ block: "center" });
+      element.classList.add("found");
+      element.querySelector("a")?.focus({ preventScroll: true });
+      done();
+      return;
+    }
+    chunk()?.scrollIntoView({ block: "center" });
+    frames += 1;
+    if (frames < REVEAL_FRAMES_MAX) requestAnimationFrame(look);
+  };
+  look();
 }
 
 /** Loads older commits while the top is near, or while a filter leaves the screen empty. */

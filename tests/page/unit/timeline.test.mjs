@@ -1,0 +1,59 @@
+// Rows and groups of the timeline.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Groups, itemText, passes, rows } from "../../../src/ui/page/core/timeline.js";
+
+const AT = "2026-01-01T00:00:00.000Z";
+const commit = (revision, agent, ...changes) => ({ revision, at: AT, agent, kind: "transaction", changes });
+const appended = (log, seq, item, more) => ({ kind: "appended", log, entries: [{ seq, item, ...more }] });
+const shapes = (groups) => groups.list.map((group) => group.rows.map((row) => row.type).join(" "));
+
+test("a question has its answer, and a request its claim and result", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("questions", 1, { question: "Which?" })),
+    commit(2, "A", appended("requests", 1, { request: "Go" })),
+    commit(3, "B", { kind: "claimed", request: 1, agent: "B", fence: 3, expires_at: AT }),
+    commit(4, undefined, { kind: "updated", log: "questions", seq: 1, item: { question: "Which?", answer: "This" } }),
+  ]);
+  const touched = groups.push([commit(5, "B", { kind: "finished", request: 1, fence: 3, result: 1 })]);
+  assert.deepEqual(shapes(groups), ["question answer", "request claim done"]);
+  assert.deepEqual([...touched], [groups.list[1]]);
+});
+
+test("a step has its memory, its screenshots and what its commit wrote besides", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", { kind: "state_put", path: "n", value: 1 }, { kind: "agent_put", agent: "A", value: { status: "CONTINUE" } }, appended("trajectories", 1, { step: 1 }), appended("agents/A/memory", 1, { step: 1 })),
+    commit(2, "A", appended("screenshots", 1, { metadata: "x" })),
+    commit(3, "B", appended("screenshots", 2, { metadata: "y" })),
+    commit(4, "A", { kind: "state_put", path: "n", value: 2 }, { kind: "state_put", path: "m", value: 2 }),
+    commit(5, "A", appended("trajectories", 2, { step: 2 })),
+  ]);
+  assert.deepEqual(shapes(groups), ["step memory state_put status screenshot", "screenshot", "state_put state_put", "step"]);
+});
+
+test("a change without contents, or of an unknown kind, is a row", () => {
+  const brief = commit(1, "A", { kind: "appended", log: "trajectories", first: 3, count: 2, url: "/x" }, { kind: "something_new" });
+  assert.deepEqual(rows(brief).map((row) => [row.type, row.seq]), [["step", 3], ["step", 4], ["something_new", undefined]]);
+  assert.equal(itemText("trajectories", undefined), "");
+});
+
+test("filters look at agents, kinds, statuses and texts", () => {
+  const groups = new Groups();
+  groups.push([commit(1, "A", appended("trajectories", 1, { Thought: "It Is Open", Status: "fail" }))]);
+  const [group] = groups.list;
+  assert.ok(passes(group, { agents: ["A"], kinds: ["step"], statuses: ["FAIL"], text: "it is open" }));
+  assert.ok(!passes(group, { agents: ["B"] }));
+  assert.ok(!passes(group, { kinds: ["question"] }));
+  assert.ok(!passes(group, { text: "closed" }));
+});
+
+test("items of the original have a text, whatever their members are called", () => {
+  assert.equal(itemText("requests", { request_0: "open it" }), "open it");
+  assert.equal(itemText("trajectories", { Step: 1, Thought: "I see" }), "I see");
+  assert.equal(itemText("questions", { text: "three" }), "three");
+  assert.equal(itemText("screenshots", { metadata: null, image_path: "a.png" }), "a.png");
+  assert.equal(itemText("requests", { n: 1 }), '{"n":1}');
+});
