@@ -1,20 +1,22 @@
-//! The page's files. A release has them in the binary; a debug build reads them from the source folder, so that a
-//! reload shows an edit.
+//! The page's files. The binary has them packed and compressed. A debug build reads them from the folder that
+//! `BLACKBOARD_PAGE` names, if it is set, so that a reload shows an edit.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::Path;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use rust_embed::Embed;
+use brotli_decompressor::Decompressor;
 use sha2::{Digest as _, Sha256};
 
-#[derive(Embed)]
-#[folder = "src/ui/page/"]
-struct Files;
+/// Names of the packed files, and their content compressed by Brotli.
+const PACKED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 const INDEX: &str = "index.html";
 
@@ -32,6 +34,8 @@ const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 /// Hexadecimal digits of the hash of all files.
 const BUILD_CHARS: usize = 16;
 
+const BUFFER_BYTES: usize = 4096;
+
 /// Redirects to the page.
 pub(super) async fn find() -> Redirect {
     Redirect::permanent(super::PATH)
@@ -39,13 +43,15 @@ pub(super) async fn find() -> Redirect {
 
 /// Serves the page. Its addresses of files have the hash of all files.
 pub(super) async fn index(headers: HeaderMap) -> Response {
-    let Some(text) = Files::get(INDEX) else { return StatusCode::NOT_FOUND.into_response() };
-    let build = build();
-    let text = String::from_utf8_lossy(&text.data);
+    let files = Files::get();
+    let Some(index) = files.by_name.get(INDEX) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let text = String::from_utf8_lossy(&index.plain);
     let text = text
-        .replace("{styles}", &links(&build, ".css", "stylesheet"))
-        .replace("{modules}", &links(&build, ".js", "modulepreload"))
-        .replace("{build}", &build);
+        .replace("{styles}", &files.links(".css", "stylesheet"))
+        .replace("{modules}", &files.links(".js", "modulepreload"))
+        .replace("{build}", &files.build);
     let mut response = tagged(&headers, text.into_bytes(), "text/html; charset=utf-8", REVALIDATED);
     let set = response.headers_mut();
     set.insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -59,18 +65,31 @@ pub(super) async fn file(Path(path): Path<String>, headers: HeaderMap) -> Respon
     let Some((of, name)) = path.split_once('/') else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    if of != build() {
+    let files = Files::get();
+    if of != files.build {
         let detail = "this file is of another version of the page; reload the page";
         let headers = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
         return (StatusCode::NOT_FOUND, headers, detail).into_response();
     }
-    let known = Files::iter().any(|known| known == name);
-    match (known, media_type(name), Files::get(name)) {
-        (true, Some(media_type), Some(file)) => {
-            tagged(&headers, file.data.into_owned(), media_type, IMMUTABLE)
-        }
-        _ => StatusCode::NOT_FOUND.into_response(),
-    }
+    let (Some(media_type), Some(file)) = (media_type(name), files.by_name.get(name)) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let compressed = file.compressed.filter(|_| accepts_brotli(&headers));
+    let content = compressed.map_or_else(|| file.plain.clone(), <[u8]>::to_vec);
+    let mut response = tagged(&headers, content, media_type, IMMUTABLE);
+    let set = response.headers_mut();
+    set.extend(compressed.map(|_| (CONTENT_ENCODING, HeaderValue::from_static("br"))));
+    response
+}
+
+/// Tells whether `Accept-Encoding` (RFC 9110, 12.5.3) names Brotli. Browsers do over TLS and from this host.
+fn accepts_brotli(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = weight.trim().trim_start_matches("q=").parse().is_ok_and(|q: f32| q <= 0.0);
+        name.trim().eq_ignore_ascii_case("br") && !refused
+    })
 }
 
 /// Answers with a text and its tag, or 304.
@@ -104,33 +123,99 @@ fn media_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns a link for each file that ends so, in the order of their names.
-fn links(build: &str, ending: &str, relation: &str) -> String {
-    let mut names: Vec<_> = Files::iter().filter(|name| name.ends_with(ending)).collect();
-    names.sort();
-    let link = |name: &_| format!("<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">\n");
-    names.iter().map(link).collect()
+/// The page's files.
+struct Files {
+    /// The hash of all files.
+    build: String,
+    by_name: BTreeMap<String, File>,
 }
 
-/// Returns the hash of all files.
-fn build() -> String {
-    static BUILD: OnceLock<String> = OnceLock::new();
-    if cfg!(debug_assertions) { hashed() } else { BUILD.get_or_init(hashed).clone() }
+struct File {
+    plain: Vec<u8>,
+    compressed: Option<&'static [u8]>,
 }
 
-fn hashed() -> String {
-    let mut names: Vec<_> = Files::iter().collect();
-    names.sort();
-    let mut all = Sha256::new();
-    for name in names {
-        all.update(name.as_bytes());
-        all.update(Files::get(&name).map(|file| file.metadata.sha256_hash()).unwrap_or_default());
+impl Files {
+    /// Returns the files of the binary. They are decompressed once, for clients that don't accept Brotli.
+    fn get() -> Arc<Self> {
+        static FILES: OnceLock<Arc<Files>> = OnceLock::new();
+        #[cfg(debug_assertions)]
+        if let Some(files) = Self::of_folder() {
+            return Arc::new(files);
+        }
+        Arc::clone(FILES.get_or_init(|| Arc::new(Self::packed())))
     }
-    let mut text = hex(&all.finalize());
-    text.truncate(BUILD_CHARS);
-    text
+
+    fn packed() -> Self {
+        let file = |&(name, compressed): &(&str, &'static [u8])| {
+            let mut plain = Vec::new();
+            // The build script compressed it.
+            let _complete = Decompressor::new(compressed, BUFFER_BYTES).read_to_end(&mut plain);
+            (name.to_owned(), File { plain, compressed: Some(compressed) })
+        };
+        Self::new(PACKED.iter().map(file).collect())
+    }
+
+    #[cfg(debug_assertions)]
+    fn of_folder() -> Option<Self> {
+        let folder = std::env::var_os("BLACKBOARD_PAGE")?;
+        let files = super::pack::pack(folder.as_ref()).ok()?.into_iter();
+        let file = |(name, plain)| (name, File { plain, compressed: None });
+        Some(Self::new(files.map(file).collect()))
+    }
+
+    fn new(by_name: BTreeMap<String, File>) -> Self {
+        let mut all = Sha256::new();
+        for (name, file) in &by_name {
+            all.update(name.as_bytes());
+            all.update(Sha256::digest(&file.plain));
+        }
+        let mut build = hex(&all.finalize());
+        build.truncate(BUILD_CHARS);
+        Self { build, by_name }
+    }
+
+    /// Returns a link for each file that ends so, in the order of their names.
+    fn links(&self, ending: &str, relation: &str) -> String {
+        let names = self.by_name.keys().filter(|name| name.ends_with(ending));
+        let build = &self.build;
+        names
+            .map(|name| format!("<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">\n"))
+            .collect()
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compressed bytes that a browser loads in all.
+    const WEIGHT_MAX: usize = 150_000;
+
+    #[test]
+    fn the_whole_page_is_light() {
+        let loaded = PACKED.iter().filter(|(name, _)| name.ends_with("html") || linked(name));
+        let weight: usize = loaded.map(|(_, content)| content.len()).sum();
+        assert!(weight <= WEIGHT_MAX, "{weight} bytes");
+    }
+
+    fn linked(name: &str) -> bool {
+        [".js", ".css", ".svg"].iter().any(|ending| name.ends_with(ending))
+    }
+
+    #[test]
+    fn brotli_is_sent_to_those_that_name_it() {
+        let accepts = |value| accepts_brotli(&HeaderMap::from_iter([(ACCEPT_ENCODING, value)]));
+        for value in ["br", "gzip, deflate, br, zstd", "gzip;q=0.5, BR;q=0.1", "br;q=x"] {
+            assert!(accepts(HeaderValue::from_static(value)), "{value}");
+        }
+        for value in ["", "gzip", "br;q=0", "brotli", "*", "gzip, br; q=0.0"] {
+            assert!(!accepts(HeaderValue::from_static(value)), "{value}");
+        }
+        assert!(!accepts_brotli(&HeaderMap::new()));
+    }
 }

@@ -5,6 +5,8 @@
 
 mod cookie;
 mod files;
+#[cfg(debug_assertions)]
+mod pack;
 mod session;
 
 use axum::Router;

@@ -1,5 +1,7 @@
 //! The web page's door: files and their caching, the login of a browser, and writes from foreign pages.
 
+use std::io::Read as _;
+
 use reqwest::{Client, Method, RequestBuilder};
 
 use crate::answer::{Answer, ask};
@@ -95,6 +97,15 @@ async fn the_page_and_its_files_are_served() {
         ask(again).await.is(304);
     }
     assert_eq!(ask(server.to(Method::HEAD, addresses[0])).await.is(200).text(), "");
+    let address = addresses.iter().find(|address| address.ends_with("/main.js")).unwrap();
+    let plain = server.get(address).await;
+    let smaller = ask(server.to(Method::GET, address).header("accept-encoding", "gzip, br")).await;
+    assert_eq!(smaller.is(200).header("content-encoding"), "br");
+    assert!(smaller.header("vary").contains("Accept-Encoding"), "{}", smaller.header("vary"));
+    assert_ne!(smaller.header("etag"), plain.header("etag"));
+    let mut text = String::new();
+    brotli_decompressor::Decompressor::new(smaller.body(), 4096).read_to_string(&mut text).unwrap();
+    assert_eq!(text, plain.text());
 }
 
 #[tokio::test]

@@ -59,11 +59,11 @@ pub(super) fn take_content_coding(headers: &mut HeaderMap) -> Result<Option<Codi
     Ok(found)
 }
 
-/// Removes `Accept-Encoding` and returns its supported members, if any.
+/// Returns the members of `Accept-Encoding` that the edge knows, if any.
 ///
-/// Otherwise a client that refuses `identity` and names no supported coding would get 406 as the answer to a
+/// With the others, a client that refuses `identity` and names no supported coding would get 406 as the answer to a
 /// write that succeeded.
-pub(super) fn take_accepted(headers: &mut HeaderMap) -> Option<HeaderValue> {
+pub(super) fn accepted(headers: &HeaderMap) -> Option<HeaderValue> {
     if !headers.contains_key(header::ACCEPT_ENCODING) {
         return None;
     }
@@ -74,9 +74,7 @@ pub(super) fn take_accepted(headers: &mut HeaderMap) -> Option<HeaderValue> {
             known.iter().any(|known| coding.eq_ignore_ascii_case(known))
         })
         .collect();
-    let accepted = (!kept.is_empty()).then(|| HeaderValue::from_str(&kept.join(",")).ok());
-    headers.remove(header::ACCEPT_ENCODING);
-    accepted.flatten()
+    if kept.is_empty() { None } else { HeaderValue::from_str(&kept.join(",")).ok() }
 }
 
 fn members(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {

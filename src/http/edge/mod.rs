@@ -104,7 +104,7 @@ async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
     let client = gate.identify(&mut request);
     let exchange = Exchange::begin(&request, id);
     let dress = Dress::of(&request, &gate);
-    let accepted = encoding::take_accepted(request.headers_mut());
+    let accepted = encoding::accepted(request.headers());
     let answered = match gate.admit(request) {
         Ok(request) => match client {
             Some(client) => client.scope(answer(route, request)).await,

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
 
 const page = new URL("../../../src/ui/page/", import.meta.url);
 const vendor = new URL("vendor/", page);
@@ -28,12 +27,6 @@ test("each file of a library is the listed one, and they have at most 150 kB", (
     assert.equal(content.length, bytes, file);
   }
   assert.ok(listed.reduce((sum, one) => sum + one.bytes, 0) <= 150_000);
-});
-
-test("the whole page has at most 150 kB over the wire", () => {
-  const sent = files(page).filter((name) => /\.(js|css|html|svg)$/.test(name));
-  const bytes = sent.reduce((sum, name) => sum + gzipSync(readFileSync(new URL(name, page))).length, 0);
-  assert.ok(bytes <= 150_000, `${bytes} bytes`);
 });
 
 test("no file has scripts, styles or addresses of elsewhere", () => {

@@ -145,7 +145,7 @@ fn only_codings_that_we_have_are_kept() {
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("br, GZIP;q=0.5, *;q=0, identity;q=0"),
     );
-    let accepted = encoding::take_accepted(&mut headers);
+    let accepted = encoding::accepted(&headers);
     assert_eq!(accepted, Some(HeaderValue::from_static("GZIP;q=0.5")));
 }
 

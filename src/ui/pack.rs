@@ -1,0 +1,62 @@
+//! Packs the page's source for browsers: comment lines are left out, and the styles are one file.
+//!
+//! Compiled into the build script as well as into the server.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+/// The file of all styles, in the order of their names.
+const STYLES: &str = "style.css";
+
+/// The folder of libraries. Their files are served as their packages have them.
+const VENDOR: &str = "vendor/";
+
+/// Reads the page's folder. Returns its files by their address.
+pub(super) fn pack(folder: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![String::new()];
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&inside))? {
+            let entry = entry?;
+            let name = format!("{inside}{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() {
+                folders.push(format!("{name}/"));
+            } else {
+                files.insert(name, fs::read(entry.path())?);
+            }
+        }
+    }
+    let mut styles = Vec::new();
+    files.retain(|name, content| {
+        if name.starts_with(VENDOR) {
+            return true;
+        }
+        if name.ends_with(".css") || name.ends_with(".js") {
+            *content = without_comment_lines(content);
+        }
+        if name.ends_with(".css") {
+            styles.append(content);
+            return false;
+        }
+        true
+    });
+    files.insert(STYLES.to_owned(), styles);
+    Ok(files)
+}
+
+/// Leaves out the lines that hold nothing but a comment. Other lines stay as they are.
+fn without_comment_lines(source: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(source.len());
+    let mut inside = false;
+    for line in source.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.trim_ascii();
+        inside |= text.starts_with(b"/*");
+        if inside {
+            inside = !text.ends_with(b"*/");
+        } else if !text.starts_with(b"//") {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
