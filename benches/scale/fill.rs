@@ -116,7 +116,7 @@ impl Filling<'_> {
             ends: None,
             frames: vec![frame],
             grows: true,
-            name: None,
+            claim: None,
             adopts: false,
         });
         *board = decision.board;

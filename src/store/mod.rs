@@ -25,7 +25,7 @@ pub use sqlite::blob_store::BlobStore;
 pub use sqlite::pins::Pin;
 pub use types::error::StoreError;
 pub use types::progress::{Progress, Reached, Stage};
-pub use types::run::{End, Outcome, Run};
+pub use types::run::{End, NameClaim, Outcome, Run};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
 pub use types::stored::{
     Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored,
@@ -221,7 +221,7 @@ pub trait Store: BlobStore {
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// Returns the session names that runs carried in [`Run::name`].
+    /// Returns the session names that runs claimed in [`Run::claim`].
     /// # Errors
     /// If they cannot be read.
     fn names(&self) -> Result<Vec<NameRow>, StoreError>;

@@ -304,7 +304,7 @@ impl Runs {
         }
         let Self { session, expected, .. } = *self;
         let run =
-            Run { session, expected, ends: None, frames, name: None, grows: true, adopts: false };
+            Run { session, expected, ends: None, frames, claim: None, grows: true, adopts: false };
         // The history has no name yet, so an unknown outcome matters to nobody.
         let outcome = self.store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
         ServiceError::stored(outcome, false)

@@ -101,7 +101,7 @@ fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
         expected,
         ends: Some(end),
         frames: Vec::new(),
-        name: None,
+        claim: None,
         grows: false,
         adopts: false,
     };

@@ -16,7 +16,7 @@ use crate::service::job::{ImagesIn, WriteJob};
 use crate::service::sessions::loader::{AtHand, Loader};
 use crate::service::sessions::recent_commits::Weighed;
 use crate::service::sessions::session::{Published, Session};
-use crate::store::{End, Run};
+use crate::store::{End, NameClaim, Run};
 
 /// A session's part of a batch.
 pub(crate) struct Staging {
@@ -144,10 +144,20 @@ impl Staging {
         }
         let session = self.board.id();
         let Self { head: expected, grows, adopts, .. } = *self;
+        let claim = self.claim();
+        let run = Run { session, expected, ends, frames, claim, grows, adopts };
+        (!run.frames.is_empty()).then_some(run)
+    }
+
+    /// Returns the claim of the session's name, if the staged commits create, adopt or end the session.
+    fn claim(&self) -> Option<NameClaim> {
         let changes = self.commits.iter().flat_map(|(commit, _)| &commit.changes);
-        let name = changes.filter_map(Change::session_name).next_back();
-        let name = name.map(|name| name.as_str().as_bytes().to_vec());
-        (!frames.is_empty()).then_some(Run { session, expected, ends, frames, name, grows, adopts })
+        let ended = || self.former.life().filter(|_| self.closed).map(|life| &life.name);
+        let name = changes.filter_map(Change::session_name).next_back().or_else(ended)?;
+        let (former, revision) = (self.former.id(), self.former.revision());
+        let former = (revision > Revision::default()).then_some(former);
+        let before = self.replaced.or(former).map(|session| (session, revision));
+        Some(NameClaim { name: name.as_str().as_bytes().to_vec(), before })
     }
 
     /// Stages due expiries in at most `commits_max` commits. Before a command all are staged, so that it meets no

@@ -4,6 +4,7 @@
 //! updated by the writer and read by all. A commit in the journal costs eight bytes here, a compacted one nothing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::pins::{Cut, PinId, Pins};
@@ -72,6 +73,8 @@ struct History {
     compacted: Revision,
     /// The rows in the journal, after all compacted commits.
     rows: Option<Box<Rows>>,
+    /// The name that a run claimed for it.
+    name: Option<Arc<[u8]>>,
 }
 
 /// A comparison of a history's first rows with rows read earlier.
@@ -89,6 +92,8 @@ pub(crate) enum Front {
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     of: HashMap<SessionId, History>,
+    /// The last session of each name, as far as runs claimed them.
+    named: HashMap<Arc<[u8]>, SessionId>,
     /// The ids under which the rows of damaged histories are stored.
     damaged_rows: HashMap<SessionId, SessionId>,
     /// Journal rows without a place in their history, since they are damaged.
@@ -106,6 +111,36 @@ impl Histories {
     /// Returns the owner of a history, if known.
     pub(crate) fn standing_of_known(&self, session: SessionId) -> Option<Owner> {
         self.of.get(&session).map(|history| history.standing.owner)
+    }
+
+    /// Returns the session that a name belongs to, if it is known.
+    pub(crate) fn named(&self, name: &[u8]) -> Option<SessionId> {
+        self.named.get(name).copied()
+    }
+
+    /// Gives a name to a session.
+    pub(crate) fn name(&mut self, session: SessionId, name: &[u8]) {
+        let name: Arc<[u8]> = name.into();
+        self.of.entry(session).or_default().name = Some(Arc::clone(&name));
+        self.named.insert(name, session);
+    }
+
+    /// Gives a name found in the database to its session, unless a later session has it: its head is higher.
+    pub(crate) fn find_name(&mut self, session: SessionId, name: &[u8]) {
+        let is_own = |found| matches!(found, Some(Owner::Session | Owner::Damaged));
+        let head = |of: &Self, session| of.standing(session).head;
+        let is_last = self.named(name).is_none_or(|other| head(self, other) < head(self, session));
+        if is_own(self.standing_of_known(session)) && is_last {
+            self.name(session, name);
+        }
+    }
+
+    /// Takes the name of a session that is forgotten.
+    fn take_name(&mut self, session: SessionId) {
+        let name = self.of.get_mut(&session).and_then(|history| history.name.take());
+        if let Some(name) = name.filter(|name| self.named(name) == Some(session)) {
+            self.named.remove(&name);
+        }
     }
 
     /// Returns the sessions' own histories.
@@ -333,6 +368,7 @@ impl Histories {
 
     /// Marks the history as discarded. Returns its rows and the base that was put.
     pub(crate) fn discard(&mut self, session: SessionId) -> (Vec<JournalId>, Option<Base>) {
+        self.take_name(session);
         let history = self.of.entry(session).or_default();
         history.standing.owner = Owner::Discarded;
         self.damaged_rows.remove(&session);
@@ -342,6 +378,7 @@ impl Histories {
 
     /// Removes a session of which nothing is left.
     pub(crate) fn remove(&mut self, session: SessionId) {
+        self.take_name(session);
         self.of.remove(&session);
     }
 }

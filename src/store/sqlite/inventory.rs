@@ -59,6 +59,9 @@ impl Inventory {
         for row in damaged {
             set_damaged(connection, &mut histories, &sound, row)?;
         }
+        for NameRow { session, name } in session_names::all(connection)? {
+            name.into_iter().for_each(|name| histories.find_name(session, &name));
+        }
         let garbage = Garbage::find(connection, &histories, forgotten, &compacted, discarded)?;
         Ok(Self { histories, garbage, last })
     }

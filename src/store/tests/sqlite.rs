@@ -35,7 +35,7 @@ pub(crate) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         expected: Revision(expected),
         ends: None,
         frames,
-        name: None,
+        claim: None,
         grows: true,
         adopts: false,
     }

@@ -15,14 +15,24 @@ pub struct Run {
     pub ends: Option<End>,
     /// One [`Frame`](crate::board::Frame) for each commit, in order.
     pub frames: Vec<Vec<u8>>,
-    /// The session's name, if the run creates or names the session; stored as a second copy.
-    pub name: Option<Vec<u8>>,
+    /// The claim of the session's name, if the run creates, adopts or ends the session.
+    pub claim: Option<NameClaim>,
     /// True if the session grows. A run that frees space may use the reserve.
     pub grows: bool,
     /// True if the run makes a [staged](crate::store::Store::stage) history the session's own, in the same
     /// transaction. `expected` may then be above that history's last revision: revisions of an earlier session under
     /// that name are never reused.
     pub adopts: bool,
+}
+
+/// A claim of a name for the session of its run. A name belongs to one session at a time: to its last one, until that
+/// is forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameClaim {
+    /// The name; stored as a second copy too.
+    pub name: Vec<u8>,
+    /// The session that has the name before the run, and its head: the run's own, a deleted one, or none.
+    pub before: Option<(SessionId, Revision)>,
 }
 
 /// The base of a deleted session. All commits up to it are forgotten, including those between the head and it, which
@@ -61,8 +71,8 @@ impl Run {
 pub enum Outcome {
     /// The run is durable.
     Appended,
-    /// The run was based on another head; nothing was stored. Also an adoption of a history that is not staged, or a
-    /// base that was not put.
+    /// The run was based on another head, or its name belongs to another session; nothing was stored. Also an adoption
+    /// of a history that is not staged, or a base that was not put.
     Conflict {
         /// The session's head, 0 for an unknown session.
         head: Revision,

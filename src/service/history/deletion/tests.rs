@@ -162,7 +162,7 @@ fn delete_as_before(dir: &Path) {
         expected: head,
         ends: None,
         frames,
-        name: None,
+        claim: None,
         grows: false,
         adopts: false,
     };

@@ -1,5 +1,7 @@
 //! Appending runs: checks against the head, and the rows.
 
+use std::collections::HashMap;
+
 use parking_lot::RwLock;
 use rusqlite::Connection;
 
@@ -8,7 +10,7 @@ use super::summaries;
 use crate::board::SessionId;
 use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
 use crate::store::sqlite::session_names;
-use crate::store::{End, JournalId, Run};
+use crate::store::{End, JournalId, NameClaim, Run};
 
 /// Returns true if a run can be appended to a history in this state.
 pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
@@ -19,6 +21,27 @@ pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
         Owner::Session => head.is_none_or(|head| head == run.expected),
         Owner::Discarded | Owner::Damaged => false,
     }
+}
+
+/// Returns true if a run's name belongs to the session that it expects. `claimed` has the names that the batch gave
+/// before it. Names of sessions from earlier formats are not known.
+pub(crate) fn owns_name<'a>(
+    run: &'a Run,
+    histories: &Histories,
+    claimed: &mut HashMap<&'a [u8], SessionId>,
+) -> bool {
+    let Some(NameClaim { name, before }) = &run.claim else { return true };
+    let known = claimed.get(name.as_slice()).copied().or_else(|| histories.named(name));
+    let owns = match (known, before) {
+        (None, _) => true,
+        (Some(known), Some((session, _))) => known == *session,
+        // The caller forgot the end of a session before the store did.
+        (Some(known), None) => histories.base(known).is_some_and(|base| base.ends),
+    };
+    if owns {
+        claimed.insert(name, run.session);
+    }
+    owns
 }
 
 /// Writes these runs in the open transaction, with the ids that follow. If a write besides the commits fails, `at` is
@@ -39,7 +62,7 @@ pub(crate) fn insert<'a>(
         } else if run.adopts {
             adopt(connection, run.session, histories.read().beginning(run.session))?;
         }
-        if let Some(name) = &run.name {
+        if let Some(NameClaim { name, .. }) = run.claim.as_ref().filter(|_| run.ends.is_none()) {
             session_names::put(connection, run.session, name)?;
         }
         *at = None;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::RwLock;
 use rusqlite::Connection;
 
-use super::append::{follows, insert};
+use super::append::{follows, insert, owns_name};
 use super::bases::HistoryRow;
 use super::parts::{REVISION_END, SNAPSHOT, Table};
 use super::summaries;
@@ -87,15 +87,16 @@ impl Journal {
 
     /// Returns the outcome of each run if all accepted ones are written. Runs may grow if `roomy`; the runs of
     /// `malformed` sessions meet a malformed page.
-    pub(crate) fn judge(
+    pub(crate) fn judge<'a>(
         &self,
-        batch: &[Run],
+        batch: &'a [Run],
         roomy: bool,
         malformed: &[SessionId],
     ) -> Vec<Outcome> {
         let histories = self.histories.read();
         let mut judged: HashMap<SessionId, Standing> = HashMap::new();
-        let mut judge = |run: &Run| {
+        let mut claimed = HashMap::new();
+        let mut judge = |run: &'a Run| {
             if malformed.contains(&run.session) {
                 return Outcome::Malformed;
             }
@@ -109,6 +110,9 @@ impl Journal {
             }
             if run.grows && self.database.log.is_full() {
                 return Outcome::Overloaded;
+            }
+            if !owns_name(run, &histories, &mut claimed) {
+                return Outcome::Conflict { head: standing.head.unwrap_or_default() };
             }
             let owner = if run.adopts { Owner::Session } else { standing.owner };
             judged.insert(run.session, Standing { owner, head: Some(run.head()) });
@@ -133,6 +137,9 @@ impl Journal {
                 let put = histories.take_put(run.session);
                 self.garbage.add(run.session, Vec::new(), put);
                 histories.put(run.session, end.base());
+            }
+            if let Some(claim) = &run.claim {
+                histories.name(run.session, &claim.name);
             }
             if run.adopts || run.ends.is_some() {
                 begin(&mut histories, &mut self.garbage, run.session);

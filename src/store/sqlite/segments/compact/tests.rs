@@ -48,7 +48,7 @@ fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
             ends: None,
             frames: (head + 1..=head + commits).map(frame).collect(),
             grows: true,
-            name: None,
+            claim: None,
             adopts: false,
         }
     };

@@ -11,7 +11,7 @@ use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, sto
 use crate::store::{Outcome, SqliteStore, Store as _, StoreError, SummaryRow};
 
 /// The run that deletes a session at a head, with other commits before the deletion.
-fn ending(session: SessionId, head: u64, before: &[&str]) -> Run {
+pub(super) fn ending(session: SessionId, head: u64, before: &[&str]) -> Run {
     let mut deletes = run(session, head, before);
     deletes.frames = run(session, deletes.head().0, &["gone"]).frames;
     let revision = Revision(head + before.len() as u64);
