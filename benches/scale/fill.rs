@@ -14,7 +14,9 @@ use blackboard::board::{
     SessionId, SessionName, Terms, Timestamp, Write, decide,
 };
 use blackboard::service::{Clock, Service};
-use blackboard::store::{Outcome, Run, SqliteOptions, SqliteStore, Store as _, SyncLevel};
+use blackboard::store::{
+    EmbeddedStore as _, Outcome, Run, SqliteOptions, SqliteStore, Store as _, SyncLevel,
+};
 use uuid::Uuid;
 
 use crate::Failure;

@@ -10,7 +10,7 @@ use super::directory::{Directory, Unanswered};
 use super::progress::{Bar, show_while};
 use super::{Failure, note};
 use crate::control::{AskError, BackedUp, Line, Request, Step};
-use crate::store::{IsOver, Progress, Store as _, StoreError};
+use crate::store::{EmbeddedStore as _, IsOver, Progress, StoreError};
 
 /// Copy a data directory, even while a server runs
 ///

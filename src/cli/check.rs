@@ -15,7 +15,7 @@ use crate::error_chain::Chain;
 use crate::printable::line;
 use crate::service::Soundness;
 use crate::service::check_counted;
-use crate::store::{IsOver, Progress, SqliteStore, Store as _, StoreError};
+use crate::store::{EmbeddedStore as _, IsOver, Progress, SqliteStore, StoreError};
 
 /// Verify a whole data directory; exit 0 if it is intact, else 1
 ///

@@ -107,6 +107,7 @@ pub enum ServiceError {
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::NotEmbedded => Self::Store(error),
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
             StoreError::Busy => Self::Busy,
             StoreError::Malformed => Self::Malformed,

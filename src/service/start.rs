@@ -24,7 +24,7 @@ use super::watch::Watches;
 use super::writer::{Parts, Writer};
 use super::{Clock, Damage, Inner, LoadError, Options, Service};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
-use crate::store::Store;
+use crate::store::{EmbeddedStore, Store};
 
 /// Results of the startup scan besides the sessions.
 #[derive(Default)]
@@ -98,10 +98,11 @@ impl Service {
     }
 }
 
-/// Scans the store and adds every session to the directory.
+/// Scans an embedded store and adds every session to the directory.
 fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, LoadError> {
     // Later readings are compared with this one, so that no jump is missed.
-    let (store, now) = (&*deps.store, deps.clock.read().now);
+    let now = deps.clock.read().now;
+    let Some(store) = deps.store.embedded() else { return Ok(Known::default()) };
     let Sessions { directory, memory, .. } = sessions;
     let (mut found, damage, mut strays) = find_all(store, memory.budget())?;
     let (mut damage, mut nameless): (Vec<_>, Vec<_>) =
@@ -146,7 +147,7 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
 /// Deletes damaged sessions whose names have later sessions. Any other damaged one is raised to the last known
 /// revision of its name.
 fn forget_replaced(
-    store: &dyn Store,
+    store: &dyn EmbeddedStore,
     found: &mut Vec<Found>,
     damage: &mut Vec<Damage>,
     strays: &mut Strays,

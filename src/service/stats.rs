@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::sessions::directory::Among;
 use super::sessions::session::Shown;
 use super::{Damage, Service};
-use crate::store::{FileBytes, FreeSpace, Health};
+use crate::store::{EmbeddedStore, FileBytes, FreeSpace, Health};
 
 /// Statistics at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Service {
     /// Returns the free space of the store's disk; `None` if the disk does not report it.
     #[must_use]
     pub fn free_space(&self) -> Option<FreeSpace> {
-        self.inner.deps.store.free_space()
+        self.inner.deps.store.embedded()?.free_space()
     }
 
     /// Cancelled once a thread panicked without which nothing is written. The process is to end then.
@@ -85,6 +85,7 @@ impl Service {
     /// blocking thread.
     #[must_use]
     pub fn stats(&self) -> Stats {
+        let embedded = self.inner.deps.store.embedded();
         let (mut hot, mut cold, mut image_bytes) = (0, 0, 0);
         self.inner.sessions.directory.visit(|session| {
             if session.exists() && !session.is_damaged() {
@@ -112,8 +113,8 @@ impl Service {
             image_bytes,
             waiting_bytes: usize::try_from(self.inner.writer.queue.waiting_bytes())
                 .unwrap_or(usize::MAX),
-            uncompacted_bytes: self.inner.deps.store.uncompacted_bytes(),
-            files: self.inner.deps.store.file_bytes(),
+            uncompacted_bytes: embedded.map_or(0, EmbeddedStore::uncompacted_bytes),
+            files: embedded.map(EmbeddedStore::file_bytes).unwrap_or_default(),
             room_bytes: self.free_space().map(|space| space.room_bytes()),
             health: self.health(),
             is_clock_held: self.inner.deps.clock.read().is_held,

@@ -4,6 +4,7 @@
 //! not interpret commits or bases. Calls block, so run them on blocking threads.
 
 mod blobs;
+mod embedded;
 mod files;
 mod keyed_lock;
 mod types;
@@ -12,11 +13,11 @@ mod options;
 mod sqlite;
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use crate::board::{Epoch, Revision, SessionId};
 
 pub use blobs::draft::BlobDraft;
+pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use sqlite::SqliteStore;
@@ -41,105 +42,14 @@ pub use types::stored::{
 /// The caller cleans up: a deleted session's end stays until [`forget`](Self::forget), its blobs until
 /// [`remove_blobs`](BlobStore::remove_blobs).
 pub trait Store: BlobStore {
+    /// Returns what an engine in a data directory of its own does besides; `None` for a service that runs by itself.
+    fn embedded(&self) -> Option<&dyn EmbeddedStore>;
+
     /// Appends the whole batch as one durable transaction. Returns one outcome for each run, in order.
     ///
     /// A batch may contain several runs of one session; each is checked against those before it. After any
     /// [`Outcome::Unknown`], all later batches are [`Outcome::Refused`].
     fn append(&self, batch: &[Run]) -> Vec<Outcome>;
-
-    /// Visits one consistent view of the store, until `visit` breaks. Bases come first, by session id, with their
-    /// parts in order. Commits after a base, or of histories without one, follow: compacted ones by session, then the
-    /// rest in journal order. Staged and forgotten history is skipped. A damaged row of compacted commits is visited
-    /// as one commit at its first revision, with empty bytes, which no frame has.
-    ///
-    /// # Errors
-    /// [`StoreError::DamagedRow`] or [`StoreError::DamagedSegment`] at commits whose session is unreadable.
-    fn replay(
-        &self,
-        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
-
-    /// Returns the sessions that have a history of their own, in no order. Staged and discarded histories are
-    /// excluded.
-    fn sessions(&self) -> Vec<StoredSession>;
-
-    /// Visits the last summary of each session that has one, unverified, until `visit` breaks.
-    /// # Errors
-    /// If they cannot be read.
-    fn summaries(
-        &self,
-        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
-
-    /// Visits only the uncompacted commits, in journal order; otherwise as [`replay`](Self::replay).
-    ///
-    /// # Errors
-    /// As for [`replay`](Self::replay).
-    fn replay_journal(
-        &self,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
-
-    /// Checks every page and index of the database, and returns SQLite's findings, one sentence each.
-    ///
-    /// # Errors
-    /// [`StoreError::Closed`] once `is_over` returns true, or the reason the check cannot run.
-    fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError>;
-
-    /// Returns the number of bytes of uncompacted frames.
-    fn uncompacted_bytes(&self) -> u64;
-
-    /// Returns the lengths of the store's files, without blobs.
-    fn file_bytes(&self) -> FileBytes;
-
-    /// Compacts the oldest commits of the journal: packs them by session, in one durable step with the sessions'
-    /// summaries. Returns true if more is left. `summarize` is called without a lock, so no reader or append waits
-    /// for it. A summary may be of any later durable revision. Summaries older than the stored one or the base, or of
-    /// unknown sessions, are skipped.
-    ///
-    /// If everything is compacted already, it does housekeeping like [`idle`](Self::idle). A history that changed
-    /// meanwhile, other than by appends, is compacted next time; damaged rows stay in place. Concurrent appends wait
-    /// for at most one short transaction. A second caller waits for the first.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`] if only the reserve is left: nothing changed then. [`StoreError::Poisoned`],
-    /// [`StoreError::Closed`], or the reason the journal cannot be read.
-    fn compact(
-        &self,
-        summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
-    ) -> Result<bool, StoreError>;
-
-    /// Stores summaries, as [`compact`](Self::compact) does.
-    ///
-    /// # Errors
-    /// As for [`compact`](Self::compact).
-    fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError>;
-
-    /// Stores the parts of a snapshot, each a frame of the session and revision, in place of the previous snapshot. A
-    /// snapshot is a cache that speeds up reading a long history. It is not part of the history: readers detect one
-    /// that a crash left incomplete. A snapshot below the base is forgotten.
-    ///
-    /// # Errors
-    /// As for [`put_base`](Self::put_base); no snapshot is left then.
-    fn put_snapshot(
-        &self,
-        session: SessionId,
-        revision: Revision,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError>;
-
-    /// Visits the frames of the session's last snapshot at or below `up_to`, in order, unless it is below the base.
-    /// Returns its revision. A damaged part has empty bytes, which no frame has. On `None`, discard the visited
-    /// frames. If the snapshot is replaced meanwhile, the visit ends early.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    fn read_snapshot(
-        &self,
-        session: SessionId,
-        up_to: Revision,
-        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
-    ) -> Result<Option<Revision>, StoreError>;
 
     /// Returns a session's commits after a revision, in order, with their frames. The page has at least one commit
     /// unless none is left or the session is unknown. Frames are unverified, as in a [`Record`]. Concurrent appends
@@ -176,9 +86,6 @@ pub trait Store: BlobStore {
     /// # Errors
     /// [`StoreError::NoHistory`] if the session has no history of its own.
     fn pin(&self, session: SessionId) -> Result<Pin, StoreError>;
-
-    /// Returns true if history forgotten under a pin can now be deleted by [`compact`](Self::compact).
-    fn has_unpinned(&self) -> bool;
 
     /// Begins a staged history under an unknown id: a base, commits by ordinary runs, or both. It belongs to no
     /// session until a run [adopts](Run::adopts) it. The next start discards staged histories.
@@ -221,11 +128,6 @@ pub trait Store: BlobStore {
     /// [`StoreError::Poisoned`] or [`StoreError::Closed`]; the next start forgets it.
     fn discard(&self, session: SessionId) -> Result<(), StoreError>;
 
-    /// Returns the session names that runs claimed in [`Run::claim`].
-    /// # Errors
-    /// If they cannot be read.
-    fn names(&self) -> Result<Vec<NameRow>, StoreError>;
-
     /// Forgets the whole histories of these sessions in one durable step, and the remains of sessions without one.
     /// The caller removes their blobs. May use the reserve.
     /// # Errors
@@ -251,42 +153,6 @@ pub trait Store: BlobStore {
 
     /// Returns whether the store accepts writes.
     fn health(&self) -> Health;
-
-    /// Returns the free space of the store's disk; `None` if the disk does not report it.
-    fn free_space(&self) -> Option<FreeSpace>;
-
-    /// Copies every session that exists at the call into an absent or empty directory, each as of some later moment.
-    /// The copy is complete and durable, or absent. Opened, it is a different store, with its own key.
-    /// # Errors
-    /// [`StoreError::Occupied`] or [`StoreError::Within`] for an unusable directory, [`StoreError::Copying`] during
-    /// another copy, [`StoreError::Full`], [`StoreError::Closed`] once `is_over` returns true, or the reason the copy
-    /// failed.
-    fn back_up(
-        &self,
-        to: &Path,
-        is_over: &IsOver,
-        progress: &Progress,
-    ) -> Result<Copied, StoreError>;
-
-    /// Calls `look` with the store in place, which may change between two reads. With `scratch`, calls it with a
-    /// temporary copy in that directory.
-    /// # Errors
-    /// As for [`back_up`](Self::back_up).
-    fn look_at(
-        &self,
-        scratch: Option<&Path>,
-        is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn Store),
-    ) -> Result<(), StoreError>;
-
-    /// Uses an idle moment for a short piece of housekeeping. Returns true if more is left.
-    fn idle(&self) -> bool;
-
-    /// Does housekeeping outside the writer, which waits for at most one short transaction. First checkpoints a long
-    /// log.
-    fn tend(&self) -> bool {
-        self.idle()
-    }
 
     /// Marks a clean stop. Nothing is written afterwards: appends are [`Outcome::Refused`].
     /// # Errors

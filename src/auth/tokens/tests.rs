@@ -110,7 +110,7 @@ fn a_damaged_token_opens_nothing_and_leaves_the_server_closed() {
     let tokens = at(&store, 5);
     assert_eq!(refused(&tokens, Some(secret.reveal())), Unauthorized::Unknown);
     assert_eq!(refused(&tokens, None), Unauthorized::Missing);
-    let soundness = check(&*store).unwrap();
+    let soundness = check(store.embedded().unwrap()).unwrap();
     assert!(!soundness.is_sound());
     assert_eq!(soundness.faults().collect::<Vec<_>>(), ["tokens that open nothing: 1"]);
 }

@@ -59,7 +59,8 @@ impl Endings {
     pub(crate) fn tend(&mut self, store: &dyn Store) {
         if self.is_sweeping {
             // The writer may be asleep, and nobody else would delete what is forgotten.
-            self.is_sweeping = (0..AT_ONCE_MAX).all(|_| store.idle());
+            self.is_sweeping =
+                store.embedded().is_some_and(|store| (0..AT_ONCE_MAX).all(|_| store.idle()));
         }
         for _ in 0..AT_ONCE_MAX {
             let done = if let Some(session) = self.over.last() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::check::{Soundness, check_changing, check_unless};
 use crate::service::{Service, ServiceError};
-use crate::store::{Copied, IsOver, Progress, Store, StoreError};
+use crate::store::{Copied, EmbeddedStore, IsOver, Progress, StoreError};
 
 impl Service {
     /// Makes a backup in a directory that is absent or empty.
@@ -48,14 +48,14 @@ impl Service {
 
     async fn copying<T: Send + 'static>(
         &self,
-        copy: impl FnOnce(&dyn Store, &IsOver) -> Result<T, StoreError> + Send + 'static,
+        copy: impl FnOnce(&dyn EmbeddedStore, &IsOver) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let (store, end) =
             (Arc::clone(&self.inner.deps.store), self.inner.deps.stopping.child_token());
         let wanted = end.clone();
         let copying = tokio::task::spawn_blocking(move || {
             let is_over: IsOver = Arc::new(move || wanted.is_cancelled());
-            copy(&*store, &is_over)
+            copy(store.embedded().ok_or(StoreError::NotEmbedded)?, &is_over)
         });
         // Dropping this future ends the copy.
         let _end = end.drop_guard();

@@ -10,7 +10,8 @@ use crate::service::sessions::replay::Whole;
 use crate::service::startup::damage::{Damage, DamageCause, Loading};
 use crate::service::startup::scan::{is_of_history, name_of, summary};
 use crate::store::{
-    IsOver, NameRow, Progress, Record, Stage, Store, StoreError, Stored, StoredSession, SummaryRow,
+    EmbeddedStore, IsOver, NameRow, Progress, Record, Stage, StoreError, Stored, StoredSession,
+    SummaryRow,
 };
 
 /// Result of a check.
@@ -107,7 +108,7 @@ fn image_text(image: &DamagedImage) -> String {
 /// # Errors
 ///
 /// [`StoreError`] if the store cannot be read at all.
-pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
+pub fn check(store: &dyn EmbeddedStore) -> Result<Soundness, StoreError> {
     check_counted(store, &Progress::default())
 }
 
@@ -116,7 +117,10 @@ pub fn check(store: &dyn Store) -> Result<Soundness, StoreError> {
 /// # Errors
 ///
 /// As for [`check`].
-pub fn check_counted(store: &dyn Store, progress: &Progress) -> Result<Soundness, StoreError> {
+pub fn check_counted(
+    store: &dyn EmbeddedStore,
+    progress: &Progress,
+) -> Result<Soundness, StoreError> {
     let never: IsOver = Arc::new(|| false);
     check_unless(store, &never, progress)
 }
@@ -124,7 +128,7 @@ pub fn check_counted(store: &dyn Store, progress: &Progress) -> Result<Soundness
 /// Checks a store under writes. A fault that a second check does not find was a change between two reads, such as a
 /// deletion between the commit of a screenshot and its image.
 pub(crate) fn check_changing(
-    store: &dyn Store,
+    store: &dyn EmbeddedStore,
     is_over: &IsOver,
     progress: &Progress,
 ) -> Result<Soundness, StoreError> {
@@ -140,7 +144,7 @@ pub(crate) fn check_changing(
 
 /// Checks like [`check`], and stops with [`StoreError::Closed`] once `is_over` says so.
 pub(crate) fn check_unless(
-    store: &dyn Store,
+    store: &dyn EmbeddedStore,
     is_over: &IsOver,
     progress: &Progress,
 ) -> Result<Soundness, StoreError> {
@@ -196,7 +200,7 @@ pub(crate) fn check_unless(
 }
 
 /// Returns the number of commits after the bases.
-fn commits_expected(store: &dyn Store) -> u64 {
+fn commits_expected(store: &dyn EmbeddedStore) -> u64 {
     let commits = |stored: &StoredSession| {
         let base = store.base(stored.session).unwrap_or_default();
         stored.head.0.saturating_sub(base.0)
@@ -215,7 +219,7 @@ struct Caches {
     unreadable: Vec<(Revision, DamageCause)>,
 }
 
-fn caches(store: &dyn Store) -> Result<HashMap<SessionId, Caches>, StoreError> {
+fn caches(store: &dyn EmbeddedStore) -> Result<HashMap<SessionId, Caches>, StoreError> {
     let mut caches: HashMap<SessionId, Caches> = HashMap::new();
     store.summaries(&mut |row: &SummaryRow| {
         let found = caches.entry(row.session).or_default();
@@ -333,7 +337,7 @@ impl Checked {
     }
 
     /// Finds unreadable summaries and names, and the names of sessions whose histories have lost them.
-    fn find_names(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+    fn find_names(&mut self, store: &dyn EmbeddedStore) -> Result<(), StoreError> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for NameRow { session, name } in store.names()? {
             match name {

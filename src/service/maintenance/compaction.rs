@@ -14,7 +14,7 @@ use crate::service::sessions::directory::Directory;
 use crate::service::sessions::session::Shown;
 use crate::service::sessions::snapshots::put_snapshot_if_due;
 use crate::service::threads::signal::Signal;
-use crate::store::{Store, StoreError};
+use crate::store::{EmbeddedStore, Store, StoreError};
 
 /// The time without a write after which the store counts as idle.
 const QUIET: Duration = Duration::from_millis(200);
@@ -122,39 +122,48 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// Starts the thread, which compacts what it can in a bounded time once it is stopped. Returns the counter that the
-    /// writer advances.
+    /// Starts the thread for an embedded store. It compacts what it can in a bounded time once it is stopped. Returns the
+    /// counter that the writer advances.
     pub(crate) fn start(deps: &Deps, directory: &Arc<Directory>) -> io::Result<Arc<Activity>> {
         let activity = Arc::new(Activity::default());
         let (directory, store) = (Arc::clone(directory), Arc::clone(&deps.store));
         let compactor = Self { directory, store, activity: Arc::clone(&activity) };
-        deps.threads.start("settler", Arc::default(), move |signal| compactor.run(signal))?;
+        if deps.store.embedded().is_some() {
+            let run = move |signal: &Signal| {
+                compactor
+                    .store
+                    .embedded()
+                    .into_iter()
+                    .for_each(|store| compactor.run(store, signal));
+            };
+            deps.threads.start("settler", Arc::default(), run)?;
+        }
         Ok(activity)
     }
 
-    fn run(&self, signal: &Signal) {
+    fn run(&self, store: &dyn EmbeddedStore, signal: &Signal) {
         let (mut pace, mut rest) = (Pace::begin(self.activity.seen()), QUIET);
         while signal.rest(rest) {
             pace.look(self.activity.seen());
-            let uncompacted = self.store.uncompacted_bytes();
-            if !pace.has_work(uncompacted) && !self.store.has_unpinned() {
+            let uncompacted = store.uncompacted_bytes();
+            if !pace.has_work(uncompacted) && !store.has_unpinned() {
                 rest = QUIET;
                 continue;
             }
             let begun = Instant::now();
-            self.turn(&mut pace, uncompacted);
+            self.turn(store, &mut pace, uncompacted);
             rest = pace.rest(begun.elapsed(), uncompacted);
         }
-        self.end();
+        self.end(store);
     }
 
     /// Deletes forgotten rows, which needs no room, and compacts a piece if that is due.
-    fn turn(&self, pace: &mut Pace, uncompacted: u64) {
-        pace.more = self.store.tend();
+    fn turn(&self, store: &dyn EmbeddedStore, pace: &mut Pace, uncompacted: u64) {
+        pace.more = store.tend();
         if !pace.compacts(uncompacted) {
             return;
         }
-        match self.compact() {
+        match self.compact(store) {
             Ok(more) => {
                 pace.more |= more;
                 pace.compacted_at = Instant::now();
@@ -169,32 +178,32 @@ impl Compaction {
     }
 
     /// Compacts a piece; returns true if there is more.
-    fn compact(&self) -> Result<bool, StoreError> {
+    fn compact(&self, store: &dyn EmbeddedStore) -> Result<bool, StoreError> {
         let identities = self.directory.identities();
         let (mut given, mut compacted) = (Vec::new(), Vec::new());
-        let more = self.store.compact(&mut |sessions| {
+        let more = store.compact(&mut |sessions| {
             given = identities.rows(sessions);
             compacted = sessions.to_vec();
             given.clone()
         })?;
         identities.note_stored(&given);
-        compacted.into_iter().for_each(|session| self.tend(session));
+        compacted.into_iter().for_each(|session| self.tend(store, session));
         Ok(more)
     }
 
     /// Stores a snapshot of a session in memory, if it is due.
-    fn tend(&self, session: SessionId) {
+    fn tend(&self, store: &dyn EmbeddedStore, session: SessionId) {
         let Some(session) = self.directory.identities().running(session) else { return };
         if let Shown::Hot(published) = session.shown() {
-            put_snapshot_if_due(&*self.store, &session, &published);
+            put_snapshot_if_due(store, &session, &published);
         }
     }
 
     /// Compacts what remains, so that the next start reads little. The writer has ended.
-    fn end(&self) {
+    fn end(&self, store: &dyn EmbeddedStore) {
         let begun = Instant::now();
         loop {
-            match self.compact() {
+            match self.compact(store) {
                 Ok(true) if begun.elapsed() < COMPACTION_AT_END_MAX => {}
                 Ok(_) => break,
                 Err(error) => {
@@ -206,7 +215,7 @@ impl Compaction {
         let (begun, identities) = (Instant::now(), self.directory.identities());
         for some in identities.behind().chunks(SUMMARIES_AT_ONCE) {
             let rows = identities.rows(some);
-            if let Err(error) = self.store.put_summaries(&rows) {
+            if let Err(error) = store.put_summaries(&rows) {
                 tracing::debug!(%error, "the next start reads the histories of some sessions");
                 return;
             }

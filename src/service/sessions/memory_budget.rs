@@ -296,8 +296,10 @@ impl Evictor {
             if self.memory.is_cleared() {
                 return true;
             }
-            if let Some(published) = self.memory.evict(session) {
-                put_snapshot_if_due(&*self.store, session, &published);
+            if let Some(published) = self.memory.evict(session)
+                && let Some(store) = self.store.embedded()
+            {
+                put_snapshot_if_due(store, session, &published);
             }
         }
         self.memory.is_cleared()

@@ -111,8 +111,9 @@ fn read_snapshot(
     up_to: Revision,
 ) -> Option<Board> {
     let mut whole = Whole::of(session);
+    let embedded = store.embedded()?;
     let found =
-        store.read_snapshot(session, up_to, &mut |revision, frame| whole.take(revision, frame));
+        embedded.read_snapshot(session, up_to, &mut |revision, frame| whole.take(revision, frame));
     let revision =
         found.inspect_err(|error| tracing::warn!(%session, %error, "no snapshot")).ok()??;
     let board = whole.finish().inspect_err(|error| {

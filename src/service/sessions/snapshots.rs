@@ -3,7 +3,7 @@
 use super::session::{Published, Session};
 use crate::board::{Board, Frame, stored};
 use crate::service::error::ServiceError;
-use crate::store::{Store, StoreError};
+use crate::store::{EmbeddedStore, StoreError};
 
 /// A snapshot is due when the commits since the last one have more bytes than this multiple of the board's.
 const TIMES: u64 = 4;
@@ -19,7 +19,11 @@ fn is_due(session: &Session, published: &Published) -> bool {
 }
 
 /// Stores a session's board as its snapshot, if one is due.
-pub(crate) fn put_snapshot_if_due(store: &dyn Store, session: &Session, published: &Published) {
+pub(crate) fn put_snapshot_if_due(
+    store: &dyn EmbeddedStore,
+    session: &Session,
+    published: &Published,
+) {
     if !is_due(session, published) {
         return;
     }
@@ -32,7 +36,7 @@ pub(crate) fn put_snapshot_if_due(store: &dyn Store, session: &Session, publishe
     }
 }
 
-fn put_snapshot(store: &dyn Store, board: &Board) -> Result<(), ServiceError> {
+fn put_snapshot(store: &dyn EmbeddedStore, board: &Board) -> Result<(), ServiceError> {
     let (session, revision) = (board.id(), board.revision());
     put_parts(board, |parts| store.put_snapshot(session, revision, parts))
 }

@@ -11,7 +11,7 @@ use super::damage::{Damage, DamageCause, Loading};
 use super::recover::{Held, Piece, Slot, Task, spread};
 use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
 use crate::service::sessions::session::{Published, Shown};
-use crate::store::{Record, Store, StoreError, StoredSession, SummaryRow};
+use crate::store::{EmbeddedStore, Record, StoreError, StoredSession, SummaryRow};
 
 /// Bytes of commits in one piece of work.
 const PIECE_BYTES: usize = 16 << 20;
@@ -51,7 +51,7 @@ impl Found {
 
 /// State of the scan.
 struct Finding<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn EmbeddedStore,
     boards_max: usize,
     /// The memory taken by the boards read so far.
     held: usize,
@@ -69,7 +69,7 @@ pub(crate) type Strays = HashMap<SessionId, Vec<SessionId>>;
 pub(crate) type FoundAll = (Vec<Found>, Vec<Damage>, Strays);
 
 /// Finds all sessions and their damage.
-pub(crate) fn find_all(store: &dyn Store, budget: usize) -> Result<FoundAll, StoreError> {
+pub(crate) fn find_all(store: &dyn EmbeddedStore, budget: usize) -> Result<FoundAll, StoreError> {
     let mut finding = Finding {
         store,
         boards_max: budget / BOARDS_PART,
@@ -313,7 +313,7 @@ pub(crate) fn is_of_history(summary: &Summary, base: Option<Revision>) -> bool {
 }
 
 /// Returns the second copies of the names, as far as they can be read.
-pub(crate) fn names(store: &dyn Store) -> Result<HashMap<SessionId, Vec<u8>>, StoreError> {
+pub(crate) fn names(store: &dyn EmbeddedStore) -> Result<HashMap<SessionId, Vec<u8>>, StoreError> {
     let rows = store.names()?.into_iter();
     Ok(rows.filter_map(|row| Some((row.session, row.name?))).collect())
 }

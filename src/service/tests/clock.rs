@@ -18,7 +18,7 @@ use crate::board::{
     StatePath, Timestamp, Ttl, stored,
 };
 use crate::service::*;
-use crate::store::{SqliteOptions, SqliteStore, Store as _, SyncLevel};
+use crate::store::{EmbeddedStore as _, SqliteOptions, SqliteStore, SyncLevel};
 
 /// When tests begin.
 pub(crate) const BEGIN: i64 = 1_795_244_591_123;

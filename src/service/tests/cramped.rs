@@ -15,9 +15,9 @@ use super::service::POLICY;
 use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
-    BlobDraft, BlobStore, Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax,
-    Pin, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError, Stored, StoredBlob,
-    StoredSession, SummaryRow, TokenRow,
+    BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow,
+    Outcome, PageMax, Pin, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError,
+    Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// A store whose disk has no room for some sessions, until there is some.
@@ -112,6 +112,10 @@ pub(crate) fn start_uncompacted_at(dir: &Path, clock: Clock) -> Service {
 }
 
 impl Store for Cramped {
+    fn embedded(&self) -> Option<&dyn EmbeddedStore> {
+        Some(self)
+    }
+
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
         panic_if_told(&self.append_panics);
         self.appends.fetch_add(1, Ordering::SeqCst);
@@ -130,6 +134,86 @@ impl Store for Cramped {
         outcomes
     }
 
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.pages_read.fetch_add(1, Ordering::SeqCst);
+        self.readers.lock().extend(thread::current().name().map(str::to_owned));
+        self.read_gate.pass();
+        self.store.commits(session, after, max)
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.store.base(session)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.read_base(session, visit)
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+        self.store.pin(session)
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.stage(session)
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        frees: u64,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_base(session, base, frees, parts)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        self.store.set_base(session, base)
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.discard(session)
+    }
+
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.store.forget(sessions)
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        self.store.tokens()
+    }
+
+    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
+        self.store.put_token(id, body)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.store.epoch()
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        self.store.signing_key()
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.store.close()
+    }
+}
+
+impl EmbeddedStore for Cramped {
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -200,66 +284,12 @@ impl Store for Cramped {
         self.store.read_snapshot(session, up_to, visit)
     }
 
-    fn commits(
-        &self,
-        session: SessionId,
-        after: Revision,
-        max: PageMax,
-    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        self.pages_read.fetch_add(1, Ordering::SeqCst);
-        self.readers.lock().extend(thread::current().name().map(str::to_owned));
-        self.read_gate.pass();
-        self.store.commits(session, after, max)
-    }
-
-    fn base(&self, session: SessionId) -> Option<Revision> {
-        self.store.base(session)
-    }
-
-    fn read_base(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.read_base(session, visit)
-    }
-
-    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.stage(session)
-    }
-
-    fn put_base(
-        &self,
-        session: SessionId,
-        base: Revision,
-        frees: u64,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        self.store.put_base(session, base, frees, parts)
-    }
-
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
-        self.store.pin(session)
-    }
-
     fn has_unpinned(&self) -> bool {
         self.store.has_unpinned()
     }
 
-    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
-        self.store.set_base(session, base)
-    }
-
-    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.discard(session)
-    }
-
     fn names(&self) -> Result<Vec<NameRow>, StoreError> {
         self.store.names()
-    }
-
-    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.store.forget(sessions)
     }
 
     fn back_up(
@@ -275,29 +305,9 @@ impl Store for Cramped {
         &self,
         scratch: Option<&Path>,
         is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn Store),
+        look: &mut dyn FnMut(&dyn EmbeddedStore),
     ) -> Result<(), StoreError> {
         self.store.look_at(scratch, is_over, look)
-    }
-
-    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        self.store.tokens()
-    }
-
-    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        self.store.put_token(id, body)
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
-    }
-
-    fn signing_key(&self) -> &SigningKey {
-        self.store.signing_key()
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
     }
 
     fn free_space(&self) -> Option<FreeSpace> {
@@ -306,10 +316,6 @@ impl Store for Cramped {
 
     fn idle(&self) -> bool {
         self.store.idle()
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        self.store.close()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::board::{BoardCommand, LogName, Misfit, Revision, SessionCommand};
 use crate::service::startup::damage::DamageCause;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
-use crate::store::{BlobStore as _, Health, SqliteStore, Store as _};
+use crate::store::{BlobStore as _, EmbeddedStore as _, Health, SqliteStore};
 
 fn database(dir: &Path) -> Connection {
     Connection::open(dir.join("blackboard.db")).unwrap()

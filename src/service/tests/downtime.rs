@@ -13,7 +13,7 @@ use super::service::*;
 use crate::board::{Change, Due, LogName, Revision, Seq, SessionCommand, Set, SettingsPatch, Work};
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
-use crate::store::{SqliteOptions, SqliteStore, Store, Stored};
+use crate::store::{EmbeddedStore as _, SqliteOptions, SqliteStore, Store, Stored};
 
 #[tokio::test]
 async fn expiries_while_down_are_committed_before_serving() {

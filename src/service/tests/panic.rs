@@ -10,7 +10,7 @@ use super::cramped::Cramped;
 use super::service::*;
 use crate::service::clock::worked;
 use crate::service::*;
-use crate::store::{Health, Store};
+use crate::store::{EmbeddedStore as _, Health, Store};
 
 fn started(store: &Arc<Cramped>) -> Service {
     Service::start(Arc::clone(store) as Arc<dyn Store>, POLICY, Clock::system()).unwrap()

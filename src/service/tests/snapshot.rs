@@ -48,7 +48,8 @@ async fn a_long_history_is_read_from_its_snapshot() {
     // The one there is may be of an earlier commit.
     let store = &service.inner.deps.store;
     let (session, revision) = (before.id(), before.revision());
-    put_parts(&before, |parts| store.put_snapshot(session, revision, parts)).unwrap();
+    put_parts(&before, |parts| store.embedded().unwrap().put_snapshot(session, revision, parts))
+        .unwrap();
     // Whoever needed the commits before it would meet this.
     spoil(dir.path(), "segment", "body");
     assert_eq!(board(&service, "s"), before);

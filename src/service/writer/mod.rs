@@ -47,7 +47,7 @@ use crate::board::{
 };
 use crate::fairness::{Client, Left};
 use crate::metrics;
-use crate::store::{Outcome, Run, Store};
+use crate::store::{EmbeddedStore, Outcome, Run, Store};
 use entrance::Entrance;
 use expire::Cold;
 use expiry_retries::Retries;
@@ -189,7 +189,7 @@ impl Writer {
             Err(Left::Closed) => return Next::End,
             Err(Left::Nothing) => {}
         }
-        if self.store.idle() {
+        if self.store.embedded().is_some_and(EmbeddedStore::idle) {
             return Next::Sweep;
         }
         let rest = left.map(|left| left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY));

@@ -33,8 +33,9 @@ use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{
-    Copied, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin, Progress, Record,
-    Run, SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow, TokenRow,
+    Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin,
+    Progress, Record, Run, SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow,
+    TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use index::Histories;
@@ -77,6 +78,10 @@ pub struct SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn embedded(&self) -> Option<&dyn EmbeddedStore> {
+        Some(self)
+    }
+
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
         match self.journal.lock().as_mut() {
             Some(journal) if !self.condition.is_poisoned() => self.append_to(journal, batch),
@@ -84,6 +89,103 @@ impl Store for SqliteStore {
         }
     }
 
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.readers.page(session, after, max, None)
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.histories.read().base(session).map(|base| base.revision)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let Some(base) = self.histories.read().base(session) else { return Ok(()) };
+        self.readers.visit_base(session, base, None, visit)
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+        Pin::of(&self.readers, session)
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        let is_new = self.write(|journal| journal.stage(session))?;
+        is_new.then_some(()).ok_or(StoreError::HistoryExists { session })
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        frees: u64,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.put_base_parts(session, base, frees, parts)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        self.attempt(|journal| journal.set_base(session, base)).unwrap_or_else(|failed| failed)
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        let _turn = self.putting.take(session);
+        self.write(|journal| journal.discard(session))
+    }
+
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        let _turns: Vec<_> = sessions.iter().map(|session| self.putting.take(*session)).collect();
+        self.write(|journal| journal.forget(sessions))
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        self.readers.read(tokens::all)
+    }
+
+    fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
+        self.write(|journal| match body {
+            Some(body) => tokens::put(journal, id, body),
+            None => tokens::remove(journal, id),
+        })
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        &self.signing_key
+    }
+
+    fn health(&self) -> Health {
+        // After a full disk, only ample room makes the store ready again, so that it does not flap.
+        match self.condition.health() {
+            Health::Ready if !self.room.is_for(0) => self.turn(Health::Full),
+            Health::Full if self.room.is_ample() => self.turn(Health::Ready),
+            Health::Ready | Health::Full | Health::Poisoned => {}
+        }
+        self.condition.health()
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        let mut journal = self.journal.lock();
+        if self.condition.is_poisoned() {
+            return Err(StoreError::Poisoned);
+        }
+        self.room.give_up_reserve_for(SPARE_BYTES);
+        let closed = journal.take().map_or(Ok(()), Journal::close);
+        self.room.hold_reserve();
+        closed
+    }
+}
+
+impl EmbeddedStore for SqliteStore {
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -155,96 +257,12 @@ impl Store for SqliteStore {
         self.visit_snapshot(session, up_to, visit)
     }
 
-    fn commits(
-        &self,
-        session: SessionId,
-        after: Revision,
-        max: PageMax,
-    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        self.readers.page(session, after, max, None)
-    }
-
-    fn base(&self, session: SessionId) -> Option<Revision> {
-        self.histories.read().base(session).map(|base| base.revision)
-    }
-
-    fn read_base(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let Some(base) = self.histories.read().base(session) else { return Ok(()) };
-        self.readers.visit_base(session, base, None, visit)
-    }
-
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
-        Pin::of(&self.readers, session)
-    }
-
     fn has_unpinned(&self) -> bool {
         self.histories.read().pins.are_due(Instant::now())
     }
 
-    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
-        let is_new = self.write(|journal| journal.stage(session))?;
-        is_new.then_some(()).ok_or(StoreError::HistoryExists { session })
-    }
-
-    fn put_base(
-        &self,
-        session: SessionId,
-        base: Revision,
-        frees: u64,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        self.put_base_parts(session, base, frees, parts)
-    }
-
-    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
-        self.attempt(|journal| journal.set_base(session, base)).unwrap_or_else(|failed| failed)
-    }
-
-    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        let _turn = self.putting.take(session);
-        self.write(|journal| journal.discard(session))
-    }
-
     fn names(&self) -> Result<Vec<NameRow>, StoreError> {
         self.readers.read(session_names::all)
-    }
-
-    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        let _turns: Vec<_> = sessions.iter().map(|session| self.putting.take(*session)).collect();
-        self.write(|journal| journal.forget(sessions))
-    }
-
-    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        self.readers.read(tokens::all)
-    }
-
-    fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        self.write(|journal| match body {
-            Some(body) => tokens::put(journal, id, body),
-            None => tokens::remove(journal, id),
-        })
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    fn signing_key(&self) -> &SigningKey {
-        &self.signing_key
-    }
-
-    fn health(&self) -> Health {
-        // After a full disk, only ample room makes the store ready again, so that it does not flap.
-        match self.condition.health() {
-            Health::Ready if !self.room.is_for(0) => self.turn(Health::Full),
-            Health::Full if self.room.is_ample() => self.turn(Health::Ready),
-            Health::Ready | Health::Full | Health::Poisoned => {}
-        }
-        self.condition.health()
     }
 
     fn free_space(&self) -> Option<FreeSpace> {
@@ -264,7 +282,7 @@ impl Store for SqliteStore {
         &self,
         scratch: Option<&Path>,
         is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn Store),
+        look: &mut dyn FnMut(&dyn EmbeddedStore),
     ) -> Result<(), StoreError> {
         self.look_at_it(scratch, is_over, look)
     }
@@ -283,16 +301,5 @@ impl Store for SqliteStore {
         self.move_long_log();
         self.health();
         self.idle()
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        let mut journal = self.journal.lock();
-        if self.condition.is_poisoned() {
-            return Err(StoreError::Poisoned);
-        }
-        self.room.give_up_reserve_for(SPARE_BYTES);
-        let closed = journal.take().map_or(Ok(()), Journal::close);
-        self.room.hold_reserve();
-        closed
     }
 }

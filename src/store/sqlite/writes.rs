@@ -7,7 +7,7 @@ use super::database::Failure;
 use super::rows::journal::{Journal, Unwritten};
 use crate::board::SessionId;
 use crate::store::files::disk::SPARE_BYTES;
-use crate::store::{FreeSpace, Health, Outcome, Run, SqliteStore, Store as _, StoreError};
+use crate::store::{EmbeddedStore as _, FreeSpace, Health, Outcome, Run, SqliteStore, StoreError};
 
 /// The maximum size of a small transaction.
 const PAGES_BYTES: u64 = 256 << 10;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -358,7 +358,7 @@ fn a_copy_to_look_at_is_gone_afterwards_also_after_a_crash() {
     let data = dir.path().join("data");
     let mut seen = 0;
     let (left, scratch) = (names(&data), TempDir::new().unwrap());
-    let look = &mut |copy: &dyn Store| {
+    let look = &mut |copy: &dyn EmbeddedStore| {
         seen = copy.sessions().len();
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
     };

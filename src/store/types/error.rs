@@ -11,6 +11,11 @@ use crate::store::JournalId;
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The store is not embedded: its database service has tools of its own.
+    #[error(
+        "this store has no data directory: use the tools of its database, such as pg_dump for a backup"
+    )]
+    NotEmbedded,
     /// Another process, or another store in this process, holds the directory.
     #[error("{} is in use by another blackboard", dir.display())]
     InUse {

@@ -26,7 +26,7 @@ pub struct Record<'a> {
     pub frame: &'a [u8],
 }
 
-/// An element of a [replay](crate::store::Store::replay).
+/// An element of a [replay](crate::store::EmbeddedStore::replay).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored<'a> {
     /// A part of the base with which a session's history begins, unverified.
@@ -110,7 +110,7 @@ pub struct StoredBlob {
 }
 
 /// The lengths of the store's files; 0 if unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileBytes {
     /// The database, in bytes.
     pub database: u64,

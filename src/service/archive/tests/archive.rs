@@ -137,7 +137,7 @@ pub(crate) fn contents(board: &Board) -> Vec<String> {
 
 /// How many rows are left of histories, and how many images there are.
 pub(crate) fn left(store: &dyn Store, dir: &Path) -> (i64, i64, i64, usize) {
-    while store.idle() {}
+    while store.embedded().unwrap().idle() {}
     let database = rusqlite::Connection::open(dir.join("blackboard.db")).unwrap();
     let count = |table: &str| {
         let select = format!("SELECT count(*) FROM {table}");
@@ -342,7 +342,9 @@ async fn an_archive_is_whole_though_its_base_is_replaced() {
         service.receipt(request("s", "{\"late\":1}"), vec![]).await.unwrap();
         service.purge(&name("s"), None).await.unwrap();
         let store = Arc::clone(&service.inner.deps.store);
-        tokio::task::spawn_blocking(move || while store.idle() {}).await.unwrap();
+        tokio::task::spawn_blocking(move || while store.embedded().unwrap().idle() {})
+            .await
+            .unwrap();
     }
     assert!(archive == whole, "an archive is not what it was when it began");
     let old = service.export(shown).await;

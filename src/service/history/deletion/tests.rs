@@ -16,7 +16,9 @@ use crate::service::tests::service::{
     POLICY, append, board, item, name, request, screenshot, stop, write_to,
 };
 use crate::service::{Clock, Service};
-use crate::store::{Outcome, SqliteOptions, SqliteStore, StoredSession, SyncLevel};
+use crate::store::{
+    EmbeddedStore as _, Outcome, SqliteOptions, SqliteStore, StoredSession, SyncLevel,
+};
 
 const NO_RESERVE: SqliteOptions =
     SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };

@@ -19,7 +19,9 @@ use uuid::Uuid;
 use super::DATABASE;
 use crate::store::files::destination::vacant_dir;
 use crate::store::files::disk::{DIR_MODE, Room, create_dir, sync_dir};
-use crate::store::{Copied, FileBytes, IsOver, Progress, SqliteStore, Stage, Store, StoreError};
+use crate::store::{
+    Copied, EmbeddedStore, FileBytes, IsOver, Progress, SqliteStore, Stage, StoreError,
+};
 use database::Copying;
 
 /// The name of a copy's database until the copy is complete.
@@ -55,7 +57,7 @@ impl SqliteStore {
         &self,
         scratch: Option<&Path>,
         is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn Store),
+        look: &mut dyn FnMut(&dyn EmbeddedStore),
     ) -> Result<(), StoreError> {
         let _one = self.copying.try_lock().ok_or(StoreError::Copying)?;
         match scratch {
@@ -72,7 +74,7 @@ impl SqliteStore {
         &self,
         scratch: &Path,
         is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn Store),
+        look: &mut dyn FnMut(&dyn EmbeddedStore),
     ) -> Result<(), StoreError> {
         let name = format!("blackboard-check-{}", Uuid::new_v4().simple());
         let place = self.target(&scratch.join(name))?;

@@ -10,7 +10,7 @@ use crate::board::Frame;
 use crate::store::tests::bases::{five, put};
 use crate::store::tests::compaction::{compact, compact_all, count};
 use crate::store::tests::sqlite::{ANNA, BERT, open, run};
-use crate::store::{Outcome, SqliteStore, Store as _};
+use crate::store::{EmbeddedStore as _, Outcome, SqliteStore, Store as _};
 
 const PAGE: PageMax = PageMax { commits: 3, bytes: 1 << 20 };
 

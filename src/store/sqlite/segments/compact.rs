@@ -18,7 +18,7 @@ use crate::store::sqlite::index::{Front, Histories, Owner};
 use crate::store::sqlite::rows::journal::Journal;
 use crate::store::sqlite::rows::{read, summaries};
 use crate::store::sqlite::segments;
-use crate::store::{JournalId, SqliteStore, Store as _, StoreError, SummaryRow};
+use crate::store::{EmbeddedStore as _, JournalId, SqliteStore, StoreError, SummaryRow};
 
 /// The maximum bytes of frames in one piece, which ends with the commit that reaches it.
 const PIECE_BYTES: u64 = 4 << 20;

@@ -8,7 +8,7 @@ use crate::board::{Frame, Revision};
 use crate::store::sqlite::rows::append::*;
 use crate::store::tests::bases::{part, put};
 use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
-use crate::store::{Outcome, SqliteStore, Store as _, StoreError, SummaryRow};
+use crate::store::{EmbeddedStore as _, Outcome, SqliteStore, Store as _, StoreError, SummaryRow};
 
 /// The run that deletes a session at a head, with other commits before the deletion.
 pub(super) fn ending(session: SessionId, head: u64, before: &[&str]) -> Run {
