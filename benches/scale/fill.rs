@@ -120,6 +120,8 @@ impl Filling<'_> {
             grows: true,
             claim: None,
             adopts: false,
+            group: None,
+            row: None,
         });
         *board = decision.board;
         if self.batch.len() == BATCH { self.flush() } else { Ok(()) }

@@ -7,6 +7,7 @@ mod blobs;
 mod embedded;
 mod files;
 mod keyed_lock;
+mod shared;
 mod types;
 
 mod options;
@@ -20,13 +21,14 @@ pub use blobs::draft::BlobDraft;
 pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
+pub use shared::{Head, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
 pub use sqlite::pins::Pin;
 pub use types::error::StoreError;
 pub use types::progress::{Progress, Reached, Stage};
-pub use types::run::{End, NameClaim, Outcome, Run};
+pub use types::run::{End, NameClaim, Outcome, Run, SessionRow};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
 pub use types::stored::{
     Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored,
@@ -44,6 +46,11 @@ pub use types::stored::{
 pub trait Store: BlobStore {
     /// Returns what an engine in a data directory of its own does besides; `None` for a service that runs by itself.
     fn embedded(&self) -> Option<&dyn EmbeddedStore>;
+
+    /// Returns the part of an engine that other servers write to; `None` if this is the only one.
+    fn shared(&self) -> Option<&dyn SharedStore> {
+        None
+    }
 
     /// Appends the whole batch as one durable transaction. Returns one outcome for each run, in order.
     ///

@@ -303,8 +303,17 @@ impl Runs {
             return Ok(());
         }
         let Self { session, expected, .. } = *self;
-        let run =
-            Run { session, expected, ends: None, frames, claim: None, grows: true, adopts: false };
+        let run = Run {
+            session,
+            expected,
+            ends: None,
+            frames,
+            claim: None,
+            grows: true,
+            adopts: false,
+            group: None,
+            row: None,
+        };
         // The history has no name yet, so an unknown outcome matters to nobody.
         let outcome = self.store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
         ServiceError::stored(outcome, false)

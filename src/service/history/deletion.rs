@@ -105,6 +105,8 @@ fn end(store: &dyn Store, summary: &Summary) -> Result<(), ServiceError> {
         claim: None,
         grows: false,
         adopts: false,
+        group: None,
+        row: None,
     };
     let outcome = store.append(&[run]).pop().ok_or(ServiceError::Fault)?;
     ServiceError::stored(outcome, false)

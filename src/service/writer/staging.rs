@@ -145,7 +145,8 @@ impl Staging {
         let session = self.board.id();
         let Self { head: expected, grows, adopts, .. } = *self;
         let claim = self.claim();
-        let run = Run { session, expected, ends, frames, claim, grows, adopts };
+        let run =
+            Run { session, expected, ends, frames, claim, grows, adopts, group: None, row: None };
         (!run.frames.is_empty()).then_some(run)
     }
 

@@ -38,6 +38,8 @@ pub(crate) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B
         claim: None,
         grows: true,
         adopts: false,
+        group: None,
+        row: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs of commits to append, and their outcomes.
 
-use crate::board::{Revision, SessionId};
+use crate::board::{Revision, SessionId, Timestamp};
 
 /// Consecutive commits of one session, stored all or none.
 #[derive(Clone, Debug)]
@@ -23,6 +23,11 @@ pub struct Run {
     /// transaction. `expected` may then be above that history's last revision: revisions of an earlier session under
     /// that name are never reused.
     pub adopts: bool,
+    /// Runs of one group are stored all or none; a run without one stands alone. A session in a group has one run in the
+    /// batch.
+    pub group: Option<u32>,
+    /// The session as of the run's head, for an engine whose lists are queries.
+    pub row: Option<Box<SessionRow>>,
 }
 
 /// A claim of a name for the session of its run. A name belongs to one session at a time: to its last one, until that
@@ -33,6 +38,27 @@ pub struct NameClaim {
     pub name: Vec<u8>,
     /// The session that has the name before the run, and its head: the run's own, a deleted one, or none.
     pub before: Option<(SessionId, Revision)>,
+}
+
+/// A session without its board: all that lists, the inbox and the sweep of deadlines need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// False once the session is deleted.
+    pub exists: bool,
+    /// The time of its last commit.
+    pub updated_at: Timestamp,
+    /// Its next expiry.
+    pub next_due: Option<Timestamp>,
+    /// Its labels.
+    pub labels: Vec<(String, String)>,
+    /// True if it has open questions.
+    pub asks: bool,
+    /// True if it has claimable requests.
+    pub requests: bool,
+    /// True if its costs have passed its budget.
+    pub is_over_budget: bool,
+    /// Its summary, a frame of the session and the run's head.
+    pub summary: Vec<u8>,
 }
 
 /// The base of a deleted session. All commits up to it are forgotten, including those between the head and it, which

@@ -167,6 +167,8 @@ fn delete_as_before(dir: &Path) {
         claim: None,
         grows: false,
         adopts: false,
+        group: None,
+        row: None,
     };
     assert_eq!(store.append(&[run]), [Outcome::Appended]);
     store.close().unwrap();

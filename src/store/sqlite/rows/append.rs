@@ -10,7 +10,7 @@ use super::summaries;
 use crate::board::SessionId;
 use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
 use crate::store::sqlite::session_names;
-use crate::store::{End, JournalId, NameClaim, Run};
+use crate::store::{End, JournalId, NameClaim, Outcome, Run};
 
 /// Returns true if a run can be appended to a history in this state.
 pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
@@ -42,6 +42,21 @@ pub(crate) fn owns_name<'a>(
         claimed.insert(name, run.session);
     }
     owns
+}
+
+/// Gives all runs of a group the outcome of its first run that is not appended.
+pub(crate) fn hold_together(batch: &[Run], outcomes: &mut [Outcome]) {
+    let mut failed: HashMap<u32, Outcome> = HashMap::new();
+    for (run, outcome) in batch.iter().zip(&*outcomes) {
+        if let Some(group) = run.group.filter(|_| *outcome != Outcome::Appended) {
+            failed.entry(group).or_insert(*outcome);
+        }
+    }
+    for (run, outcome) in batch.iter().zip(outcomes) {
+        if let Some(first) = run.group.and_then(|group| failed.get(&group)) {
+            *outcome = *first;
+        }
+    }
 }
 
 /// Writes these runs in the open transaction, with the ids that follow. If a write besides the commits fails, `at` is

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::RwLock;
 use rusqlite::Connection;
 
-use super::append::{follows, insert, owns_name};
+use super::append::{follows, hold_together, insert, owns_name};
 use super::bases::HistoryRow;
 use super::parts::{REVISION_END, SNAPSHOT, Table};
 use super::summaries;
@@ -118,7 +118,9 @@ impl Journal {
             judged.insert(run.session, Standing { owner, head: Some(run.head()) });
             Outcome::Appended
         };
-        batch.iter().map(&mut judge).collect()
+        let mut outcomes: Vec<_> = batch.iter().map(&mut judge).collect();
+        hold_together(batch, &mut outcomes);
+        outcomes
     }
 
     /// Writes these runs durably in one transaction.

@@ -50,6 +50,8 @@ fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
             grows: true,
             claim: None,
             adopts: false,
+            group: None,
+            row: None,
         }
     };
     sessions.map(run).collect()

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::board::{Frame, Revision};
+use crate::board::{Frame, Revision, SessionId};
 use crate::store::sqlite::rows::append::*;
 use crate::store::tests::bases::{part, put};
 use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
@@ -130,4 +130,23 @@ fn an_end_can_come_after_the_deletion() {
     assert_eq!((parts.len(), rows.len()), (2, 1));
     assert_eq!(rows[0].3, Ok(b"gone".to_vec()));
     assert!(!is_in_files(&dir));
+}
+
+#[test]
+fn runs_of_one_group_are_stored_all_or_none() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[run(ANNA, 0, &["a1"])]);
+    let of = |group, run| Run { group: Some(group), ..run };
+    let conflict = Outcome::Conflict { head: Revision(1) };
+    let third = SessionId(uuid::Uuid::from_u128(0xc));
+    let batch = [
+        of(1, run(BERT, 0, &["b1"])),
+        of(2, run(third, 0, &["c1"])),
+        of(1, run(ANNA, 0, &["late"])),
+    ];
+    assert_eq!(store.append(&batch), [conflict, Outcome::Appended, conflict]);
+    assert_eq!(stored(&store).iter().map(|row| row.1).collect::<Vec<_>>(), [ANNA, third]);
+    let batch = [of(1, run(BERT, 0, &["b1"])), of(1, run(ANNA, 1, &["a2"]))];
+    assert_eq!(store.append(&batch), [Outcome::Appended; 2]);
 }
