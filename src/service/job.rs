@@ -50,6 +50,8 @@ pub(crate) struct WriteJob {
     pub(crate) images: Option<(ImagesIn, ImagePin)>,
     /// Makes the answer that is stored with the write's key.
     pub(crate) keep: Option<Keep>,
+    /// Its place among the writes of its batch.
+    pub(crate) place: usize,
     /// Of an adoption, the bytes of the staged history's commits.
     pub(crate) staged_bytes: u64,
     /// Of a fork, the source session, which stores the answer too, and the key.
@@ -107,6 +109,7 @@ impl WriteJob {
             prepared: Prepared::default(),
             images: None,
             keep: None,
+            place: 0,
             staged_bytes: 0,
             fork_key: None,
             pins: Pins::default(),

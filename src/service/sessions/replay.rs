@@ -148,6 +148,35 @@ fn follow(
     Err(ServiceError::Rejected { rejected, revision: None })
 }
 
+/// Returns the board that a session's whole stored history makes, and the bytes of its commits.
+pub(crate) fn whole(store: &dyn Store, session: SessionId) -> Result<(Board, u64), ServiceError> {
+    for _ in 0..REPLAY_TRIES_MAX {
+        let begun = oldest_stored(store, session)
+            .and_then(|oldest| beginning(store, session, oldest))
+            .and_then(|board| to_the_end(store, board));
+        match begun {
+            // The history was truncated meanwhile.
+            Err(ServiceError::Compacted { .. }) => {}
+            whole => return whole,
+        }
+    }
+    Err(ServiceError::Overloaded)
+}
+
+fn to_the_end(store: &dyn Store, mut board: Board) -> Result<(Board, u64), ServiceError> {
+    let mut bytes = 0;
+    loop {
+        let page = framed(store, board.id(), board.revision(), REPLAY_PAGE)?;
+        if page.is_empty() {
+            return Ok((board, bytes));
+        }
+        for (commit, of) in page {
+            go_on(&mut board, &commit)?;
+            bytes += of as u64;
+        }
+    }
+}
+
 /// Returns the board of a damaged history's readable part.
 pub(crate) fn sound_part(store: &dyn Store, session: SessionId) -> Result<Board, ServiceError> {
     let mut board = beginning(store, session, oldest_stored(store, session)?)?;

@@ -22,7 +22,7 @@ struct Watched {
 }
 
 impl Subscribers {
-    /// Adds commits and publishes them in one step.
+    /// Adds commits and publishes them in one step. Without commits the recent ones do not lead to what is published.
     pub(crate) fn add<T>(
         &self,
         commits: Vec<Weighed>,
@@ -31,7 +31,7 @@ impl Subscribers {
     ) -> T {
         let mut watched = self.0.lock();
         if let Some(watched) = &mut *watched {
-            if watched.ticks.receiver_count() > 0 {
+            if watched.ticks.receiver_count() > 0 && !commits.is_empty() {
                 watched.recent.add(commits, held);
             } else {
                 watched.recent.clear(held);

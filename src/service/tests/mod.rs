@@ -3,11 +3,13 @@
 mod batch;
 pub(crate) mod clock;
 pub(crate) mod cold;
+pub(crate) mod common;
 pub(crate) mod cramped;
 mod damage;
 mod downtime;
 mod expiry;
 mod flips;
+mod foreign;
 mod jump;
 mod panic;
 mod queue;

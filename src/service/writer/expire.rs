@@ -1,9 +1,9 @@
 //! Expiry: commits that remove expired values of sessions without writes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::batch::Batch;
 use super::staging::Staging;
 use super::{SWEEP_EVERY, Writer, expire};
 use crate::board::SessionName;
@@ -81,7 +81,7 @@ impl Writer {
         if due.is_empty() {
             return false;
         }
-        let (mut staged, mut failed) = (HashMap::new(), Vec::new());
+        let (mut batch, mut failed) = (Batch::default(), Vec::new());
         for name in due {
             let session = self.directory.get(&name);
             match session.as_ref().map_or(Warmth::Ready, |session| self.warm(session, cold)) {
@@ -104,11 +104,11 @@ impl Writer {
                 self.retries.forget(&name);
                 self.deadlines.set(&name, staging.board().next_due());
             } else {
-                staged.insert(name, staging);
+                batch.staged.insert(name, staging);
             }
         }
-        let tried = staged.len() + failed.len();
-        failed.extend(self.commit(staged, HashMap::new()));
+        let tried = batch.staged.len() + failed.len();
+        failed.extend(self.commit(batch));
         failed.iter().for_each(|name| self.postpone(name));
         if tried > 0 && failed.len() == tried {
             // The store may have failed, and not these sessions.

@@ -2,13 +2,13 @@
 //!
 //! The source's commit is part of the same durable batch, so both are stored or neither.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Writer;
-use super::staging::{Staging, recall};
+use super::batch::Batch;
+use super::staging::recall;
 use super::verdict::Verdict;
-use crate::board::{Command, Condition, SessionName, Terms, Write};
+use crate::board::{Command, Condition, Terms, Write};
 use crate::service::clock::Reading;
 use crate::service::job::WriteJob;
 
@@ -16,12 +16,14 @@ impl Writer {
     /// Returns the first answer to a fork whose key the source has, or the key's conflict.
     pub(crate) fn recall_by_fork_key(
         &self,
-        staged: &mut HashMap<SessionName, Staging>,
+        batch: &mut Batch,
         job: &WriteJob,
         reading: Reading,
     ) -> Option<Verdict> {
         let (session, key) = job.fork_key.as_ref()?;
-        match recall(self.staging(staged, session, reading).board(), key, reading.due()) {
+        batch.links.link(job.session(), session);
+        match recall(self.staging(&mut batch.staged, session, reading).board(), key, reading.due())
+        {
             Ok(answer) => answer.map(Verdict::Recalled),
             Err(error) => Some(Verdict::Failed(error)),
         }
@@ -30,7 +32,7 @@ impl Writer {
     /// Stores a fork's answer in its source, unless the source is deleted.
     pub(crate) fn keep_fork_key(
         &mut self,
-        staged: &mut HashMap<SessionName, Staging>,
+        batch: &mut Batch,
         job: &WriteJob,
         verdict: &Verdict,
         reading: Reading,
@@ -39,7 +41,7 @@ impl Writer {
             return;
         };
         let Some(answer) = job.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
-        let staging = self.staging(staged, session, reading);
+        let staging = self.staging(&mut batch.staged, session, reading);
         if staging.is_closed() || staging.board().life().is_none() {
             return;
         }

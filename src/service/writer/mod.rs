@@ -4,10 +4,13 @@
 //! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
 //! the next one gathers during a sync. Between batches the writer expires values.
 
+mod batch;
 pub(crate) mod entrance;
 mod expire;
 pub(crate) mod expiry_retries;
+mod foreign;
 mod fork_key;
+mod links;
 pub(crate) mod patch;
 mod qa_session;
 pub(crate) mod staging;
@@ -48,6 +51,7 @@ use crate::board::{
 use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{EmbeddedStore, Outcome, Run, Store};
+use batch::{Batch, Written};
 use entrance::Entrance;
 use expire::Cold;
 use expiry_retries::Retries;
@@ -201,58 +205,50 @@ impl Writer {
     }
 
     fn batch(&mut self, client: Client, first: Box<WriteJob>) {
-        let mut staged: HashMap<SessionName, Staging> = HashMap::new();
-        let mut verdicts: HashMap<SessionName, Verdicts> = HashMap::new();
+        let mut batch = Batch::default();
         let (mut next, mut clients, mut bytes) = (Some((client, first)), Vec::new(), 0);
         let (begun, work_begun) = (Instant::now(), worked());
         let mut work_done = work_begun;
         self.made = 0;
         while let Some((client, mut job)) = next.take() {
-            let name = job.session().clone();
             // One reading serves expiry and decision, or something could expire between them.
             let reading = self.clock.read();
-            let staging = self.staging(&mut staged, &name, reading);
-            if staging.is_closed() {
+            if self.staging(&mut batch.staged, job.session(), reading).is_closed() {
                 // The session was deleted in this batch; later writes meet a new one in the next batch.
                 self.jobs.put_back(client, job);
                 break;
             }
-            let verdict = self.decide(&mut staged, &job, reading);
+            let verdict = self.decide(&mut batch, &job, reading);
             self.memory.free_prepared(&mut job.prepared);
             clients.push(client);
             bytes += verdict.bytes();
             let work_begins = std::mem::replace(&mut work_done, worked());
             self.jobs.charge(client, work_done.saturating_sub(work_begins), verdict.bytes());
-            verdicts.entry(name).or_default().push((job, verdict));
+            batch.add(job, verdict);
             let is_short = work_done.saturating_sub(work_begun) < BATCH_WORK_MAX;
             if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 next = self.jobs.join(&clients);
             }
         }
-        self.commit(staged, verdicts);
+        self.commit(batch);
         metrics::BATCH_WRITES.observe(clients.len());
         metrics::BATCH_TIMES.observe(begun.elapsed());
     }
 
-    fn decide(
-        &mut self,
-        staged: &mut HashMap<SessionName, Staging>,
-        job: &WriteJob,
-        reading: Reading,
-    ) -> Verdict {
-        let name = job.session();
+    fn decide(&mut self, batch: &mut Batch, job: &WriteJob, reading: Reading) -> Verdict {
+        let (name, staged) = (job.session(), &mut batch.staged);
         if self.is_cold(staged, job, reading)
             || !job.prepared.fits(self.staging(staged, name, reading).board())
         {
             return Verdict::Cold;
         }
-        let qa_pairs = self.qa_pairs(staged, name, reading);
-        let verdict = self.recall_by_fork_key(staged, job, reading).unwrap_or_else(|| {
-            let staging = self.staging(staged, name, reading);
+        let qa_pairs = self.qa_pairs(batch, name, reading);
+        let verdict = self.recall_by_fork_key(batch, job, reading).unwrap_or_else(|| {
+            let staging = self.staging(&mut batch.staged, name, reading);
             self.stage(staging, job, reading, &qa_pairs)
         });
-        self.keep_fork_key(staged, job, &verdict, reading);
-        self.echo(staged, &job.write, &verdict, reading);
+        self.keep_fork_key(batch, job, &verdict, reading);
+        self.echo(batch, &job.write, &verdict, reading);
         verdict
     }
 
@@ -339,30 +335,44 @@ impl Writer {
     }
 
     /// Stores the staged commits, publishes and answers. Returns the sessions whose part could not be stored.
-    pub(super) fn commit(
-        &mut self,
-        staged: HashMap<SessionName, Staging>,
-        mut verdicts: HashMap<SessionName, Verdicts>,
-    ) -> Vec<SessionName> {
-        let (mut written, mut runs, mut idle) = (Vec::new(), Vec::new(), Vec::new());
+    pub(super) fn commit(&mut self, batch: Batch) -> Vec<SessionName> {
+        let mut written = self.runs(batch);
+        let outcomes = self.append(&written.runs);
+        written.outcomes = outcomes;
+        self.conclude(written, 0)
+    }
+
+    /// Takes the runs out of a batch.
+    pub(super) fn runs(&self, batch: Batch) -> Written {
+        let Batch { staged, verdicts, links, .. } = batch;
+        let mut written = Written { verdicts, links, ..Written::default() };
         for (name, mut staging) in staged {
             match staging.take_run() {
                 Some(run) => {
-                    runs.push(run);
-                    written.push((name, staging));
+                    written.runs.push(run);
+                    written.parts.push((name, staging));
                 }
-                None => idle.push(name),
+                None => written.idle.push(name),
             }
         }
-        let outcomes = self.append(&runs);
+        if !written.links.are_none() {
+            written.group();
+        }
+        written
+    }
+
+    /// Publishes and answers once the outcome of each run is known. `tries` counts the conflicts of its writes so far.
+    pub(super) fn conclude(&mut self, mut written: Written, tries: usize) -> Vec<SessionName> {
         // All is published before the first answer, since a write may touch two sessions.
-        for ((name, staging), outcome) in written.iter_mut().zip(&outcomes) {
+        for ((name, staging), outcome) in written.parts.iter_mut().zip(&written.outcomes) {
             if *outcome == Outcome::Appended {
                 self.publish(name, staging);
             }
         }
+        let void = written.take_conflicts();
+        let Written { parts, idle, mut verdicts, outcomes, .. } = written;
         let mut refused = Vec::new();
-        for ((name, staging), outcome) in written.iter().zip(&outcomes) {
+        for ((name, staging), outcome) in parts.iter().zip(&outcomes) {
             let verdicts = verdicts.remove(name).unwrap_or_default();
             if *outcome == Outcome::Full && staging.may_shrink() && !verdicts.is_empty() {
                 refused.push((name.clone(), verdicts));
@@ -375,15 +385,19 @@ impl Writer {
         if !refused.is_empty() {
             self.decide_again(refused);
         }
-        let failed = written.into_iter().zip(&outcomes);
+        let failed = parts.into_iter().zip(&outcomes);
         let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
-        failed.map(|((name, _), _)| name).collect()
+        let mut failed: Vec<_> = failed.map(|((name, _), _)| name).collect();
+        if !void.is_empty() {
+            failed.extend(self.decide_on_new_heads(void, tries));
+        }
+        failed
     }
 
     /// Decides the writes of sessions that found no room once more, without those that grow: what a session removes does
     /// not wait for what it adds.
     fn decide_again(&mut self, refused: Vec<(SessionName, Verdicts)>) {
-        let (mut staged, mut verdicts) = (HashMap::new(), HashMap::new());
+        let mut batch = Batch::default();
         let reading = self.clock.read();
         for (name, jobs) in refused {
             let mut staging = Staging::cramped(self.directory.get(&name).as_ref(), &self.loader);
@@ -398,10 +412,10 @@ impl Writer {
                 };
                 decided.push((job, verdict));
             }
-            verdicts.insert(name.clone(), decided);
-            staged.insert(name, staging);
+            batch.verdicts.insert(name.clone(), decided);
+            batch.staged.insert(name, staging);
         }
-        self.commit(staged, verdicts);
+        self.commit(batch);
     }
 
     fn append(&self, runs: &[Run]) -> Vec<Outcome> {

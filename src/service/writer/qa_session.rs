@@ -2,10 +2,8 @@
 //!
 //! A new session begins with the last of these. The answer and its copy are one durable batch.
 
-use std::collections::HashMap;
-
 use super::Writer;
-use super::staging::Staging;
+use super::batch::Batch;
 use super::verdict::Verdict;
 use crate::board;
 use crate::board::{
@@ -20,16 +18,20 @@ impl Writer {
     /// Returns the questions that a session begins with if it is created now.
     pub(crate) fn qa_pairs(
         &self,
-        staged: &mut HashMap<SessionName, Staging>,
+        batch: &mut Batch,
         name: &SessionName,
         reading: Reading,
     ) -> Vec<Item> {
         let Some(QaSession { name: gathered, last }) = &self.qa_session else { return Vec::new() };
-        let exists = staged.get(name).is_some_and(|staging| staging.board().life().is_some());
+        let exists = batch.staged.get(name).is_some_and(|staging| staging.board().life().is_some());
         if exists || name == gathered {
             return Vec::new();
         }
-        let board = self.staging(staged, gathered, reading).board();
+        let staging = self.staging(&mut batch.staged, gathered, reading);
+        if !staging.is_idle() {
+            batch.links.link(name, gathered);
+        }
+        let board = staging.board();
         let Some(log) = board.log(&LogName::Questions) else { return Vec::new() };
         let skipped = log.len().saturating_sub(last.unwrap_or(usize::MAX));
         log.iter()
@@ -43,7 +45,7 @@ impl Writer {
     /// Appends the questions answered by this write to the Q&A session.
     pub(crate) fn echo(
         &mut self,
-        staged: &mut HashMap<SessionName, Staging>,
+        batch: &mut Batch,
         write: &Write,
         verdict: &Verdict,
         reading: Reading,
@@ -55,6 +57,7 @@ impl Writer {
         if items.is_empty() || write.terms.session == name {
             return;
         }
+        let answered_in = write.terms.session.clone();
         let terms = Terms {
             session: name.clone(),
             condition: Condition::default(),
@@ -67,7 +70,8 @@ impl Writer {
         let command = Command::Log(LogName::Questions, LogCommand::Append { items });
         let write = Write { terms, command };
         let job = WriteJob::of(write);
-        let staging = self.staging(staged, &name, reading);
+        batch.links.link(&answered_in, &name);
+        let staging = self.staging(&mut batch.staged, &name, reading);
         let refused = if staging.is_closed() {
             Some("it was deleted just now")
         } else {

@@ -15,6 +15,7 @@ use crate::service::history::deletion::end_before;
 use crate::service::job::{ImagesIn, WriteJob};
 use crate::service::sessions::loader::{AtHand, Loader};
 use crate::service::sessions::recent_commits::Weighed;
+use crate::service::sessions::replay::go_on;
 use crate::service::sessions::session::{Published, Session};
 use crate::store::{End, NameClaim, Run};
 
@@ -82,6 +83,23 @@ impl Staging {
             shrinks: false,
             is_cramped: false,
         }
+    }
+
+    /// Takes in a commit of another server, which is stored.
+    pub(crate) fn take_in(&mut self, commit: Commit, bytes: usize) -> Result<(), ServiceError> {
+        let mut board = Board::clone(&self.board);
+        go_on(&mut board, &commit)?;
+        self.closed = commit.ends_session();
+        self.board = Arc::new(board);
+        self.history_bytes += bytes as u64;
+        self.commits.push((Arc::new(commit), bytes));
+        Ok(())
+    }
+
+    /// Replaces the board by one that was read from the store.
+    pub(crate) fn replaced_by(self, board: Board, history_bytes: u64) -> Self {
+        let closed = board.life().is_none();
+        Self { board: Arc::new(board), history_bytes, closed, ..self }
     }
 
     /// Begins a second try that refuses writes that add, since the disk has no room for all.

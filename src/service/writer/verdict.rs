@@ -46,9 +46,6 @@ impl Verdict {
 
 /// Answers all writes of a session; `outcome` is that of its run, if it has one.
 pub(crate) fn answer(verdicts: Verdicts, outcome: Option<Outcome>) {
-    if let Some(Outcome::Conflict { head }) = outcome {
-        tracing::error!(%head, "the store contains commits that this server did not write");
-    }
     for (mut job, verdict) in verdicts {
         let Some(reply) = job.reply.take() else { continue };
         let writes = verdict.writes();

@@ -1,0 +1,255 @@
+//! A test store that several services write to: the embedded one behind the shared engine's traits.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use uuid::Uuid;
+
+use super::clock::open;
+use super::service::POLICY;
+use crate::board::{Digest, Epoch, Revision, SessionId};
+use crate::service::{Clock, Service};
+use crate::store::{
+    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pin, Run, SharedStore,
+    SigningKey, SqliteStore, Store, StoreError, StoredBlob, TokenRow,
+};
+
+/// What another server does before an append.
+type Between = Box<dyn FnMut(&SqliteStore, &[Run]) + Send>;
+
+/// One server's handle to the common store.
+pub(crate) struct Common {
+    store: Arc<SqliteStore>,
+    /// Held by each append of any server.
+    turn: Arc<Mutex<()>>,
+    pub(crate) between: Mutex<Option<Between>>,
+    pub(crate) conflicts: AtomicUsize,
+    pub(crate) exclusive: AtomicUsize,
+}
+
+impl Common {
+    pub(crate) fn in_dir(dir: &Path) -> Self {
+        Self::on(Arc::new(open(dir)), Arc::default())
+    }
+
+    fn on(store: Arc<SqliteStore>, turn: Arc<Mutex<()>>) -> Self {
+        let (conflicts, exclusive) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { store, turn, between: Mutex::default(), conflicts, exclusive }
+    }
+
+    /// The handle of another server.
+    pub(crate) fn another(&self) -> Self {
+        Self::on(Arc::clone(&self.store), Arc::clone(&self.turn))
+    }
+
+    pub(crate) fn embedded_store(&self) -> &SqliteStore {
+        &self.store
+    }
+
+    fn append_in_turn(&self, batch: &[Run], _turn: &MutexGuard<'_, ()>) -> Vec<Outcome> {
+        let outcomes = self.store.append(batch);
+        let conflicts = outcomes.iter().filter(|one| matches!(one, Outcome::Conflict { .. }));
+        self.conflicts.fetch_add(conflicts.count(), Ordering::SeqCst);
+        outcomes
+    }
+}
+
+/// A service on such a store.
+pub(crate) fn serve(store: &Arc<Common>) -> Service {
+    Service::start(Arc::clone(store) as Arc<dyn Store>, POLICY, Clock::system()).unwrap()
+}
+
+/// Two services on one store.
+pub(crate) fn two(dir: &Path) -> ([Arc<Common>; 2], [Service; 2]) {
+    let one = Arc::new(Common::in_dir(dir));
+    let other = Arc::new(one.another());
+    let services = [serve(&one), serve(&other)];
+    ([one, other], services)
+}
+
+impl SharedStore for Common {
+    fn heads(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Head>>, StoreError> {
+        let sessions = self.store.sessions();
+        let rows = self.store.names()?;
+        let head_of = |name: &Vec<u8>| {
+            let named = rows.iter().filter(|row| row.name.as_ref() == Some(name));
+            let heads = named.filter_map(|row| {
+                let stored = sessions.iter().find(|stored| stored.session == row.session)?;
+                Some(Head { session: stored.session, revision: stored.head })
+            });
+            heads.max_by_key(|head| head.revision)
+        };
+        Ok(names.iter().map(head_of).collect())
+    }
+
+    fn exclusively(
+        &self,
+        _names: &[Vec<u8>],
+        decide: &mut dyn FnMut() -> Vec<Run>,
+    ) -> Vec<Outcome> {
+        let turn = self.turn.lock();
+        self.exclusive.fetch_add(1, Ordering::SeqCst);
+        self.append_in_turn(&decide(), &turn)
+    }
+}
+
+impl Store for Common {
+    fn embedded(&self) -> Option<&dyn EmbeddedStore> {
+        None
+    }
+
+    fn shared(&self) -> Option<&dyn SharedStore> {
+        Some(self)
+    }
+
+    fn append(&self, batch: &[Run]) -> Vec<Outcome> {
+        let turn = self.turn.lock();
+        if let Some(between) = &mut *self.between.lock() {
+            between(&self.store, batch);
+        }
+        self.append_in_turn(batch, &turn)
+    }
+
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.store.commits(session, after, max)
+    }
+
+    fn base(&self, session: SessionId) -> Option<Revision> {
+        self.store.base(session)
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.read_base(session, visit)
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+        self.store.pin(session)
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.stage(session)
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        frees: u64,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        self.store.put_base(session, base, frees, parts)
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        self.store.set_base(session, base)
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        self.store.discard(session)
+    }
+
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.store.forget(sessions)
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        self.store.tokens()
+    }
+
+    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
+        self.store.put_token(id, body)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.store.epoch()
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        self.store.signing_key()
+    }
+
+    fn health(&self) -> Health {
+        self.store.health()
+    }
+
+    /// Another server may go on.
+    fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl BlobStore for Common {
+    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        self.store.put_blob(session, digest, bytes)
+    }
+
+    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
+        self.store.begin_blob(session)
+    }
+
+    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        self.store.blob(session, digest)
+    }
+
+    fn link_blobs(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digests: &mut dyn Iterator<Item = Digest>,
+    ) -> Result<(), StoreError> {
+        self.store.link_blobs(from, to, digests)
+    }
+
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        self.store.remove_blob(session, digest, is_free)
+    }
+
+    fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.store.remove_blobs(sessions)
+    }
+
+    fn sweep_blobs(&self) -> Result<bool, StoreError> {
+        self.store.sweep_blobs()
+    }
+
+    fn clear_blobs(
+        &self,
+        live: &HashSet<SessionId>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        self.store.clear_blobs(live, go_on)
+    }
+
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs_of(session, visit)
+    }
+
+    fn blobs(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.store.blobs(visit)
+    }
+}

@@ -1,0 +1,182 @@
+//! Commits of other servers: taken in, and the writes that met them decided again.
+//!
+//! A write is decided on the heads that this server knows. If another server's commits came between, its verdict is
+//! void, and so are those that met its staged board: all are decided again on the new heads, in their order. After
+//! two conflicts they are decided while no other server writes to these sessions.
+
+use std::sync::Arc;
+
+use super::Writer;
+use super::batch::{Batch, Void};
+use super::staging::Staging;
+use super::verdict::{Verdict, Verdicts, answer};
+use crate::board::SessionName;
+use crate::service::error::ServiceError;
+use crate::service::sessions::replay::{REPLAY_PAGE, framed, whole};
+use crate::store::{Head, SharedStore};
+
+/// The number of conflicts after which a write is decided while no other server writes.
+const CONFLICTS_MAX: usize = 2;
+
+impl Writer {
+    /// Takes in what other servers committed to these sessions, and decides the writes again. Returns the sessions
+    /// that could not be stored.
+    pub(super) fn decide_on_new_heads(&mut self, void: Void, conflicts: usize) -> Vec<SessionName> {
+        let store = Arc::clone(&self.store);
+        let Some(shared) = store.shared() else {
+            tracing::error!("the store contains commits that this server did not write");
+            refuse(void.verdicts, || ServiceError::Fault);
+            return void.names;
+        };
+        let conflicts = conflicts + 1;
+        if void.verdicts.is_empty() || conflicts < CONFLICTS_MAX {
+            if let Err(error) = self.catch_up(shared, &void.names) {
+                tracing::warn!(%error, "commits of other servers could not be read");
+                refuse(void.verdicts, || ServiceError::Overloaded);
+                return void.names;
+            }
+            let mut written = self.decide_all(void.verdicts);
+            written.outcomes = self.append(&written.runs);
+            return self.conclude(written, conflicts);
+        }
+        if conflicts > CONFLICTS_MAX {
+            refuse(void.verdicts, || ServiceError::Overloaded);
+            return void.names;
+        }
+        self.decide_exclusively(shared, void, conflicts)
+    }
+
+    fn decide_exclusively(
+        &mut self,
+        shared: &dyn SharedStore,
+        void: Void,
+        conflicts: usize,
+    ) -> Vec<SessionName> {
+        let Void { names, verdicts } = void;
+        let held = self.touched(&names, &verdicts);
+        let (mut verdicts, mut decided) = (Some(verdicts), None);
+        let outcomes = shared.exclusively(&bytes_of(&held), &mut || {
+            let caught_up = self.catch_up(shared, &held);
+            match (caught_up, verdicts.take()) {
+                (Ok(()), Some(verdicts)) => {
+                    let mut written = self.decide_all(verdicts);
+                    let runs = std::mem::take(&mut written.runs);
+                    decided = Some(written);
+                    runs
+                }
+                (_, back) => {
+                    verdicts = back;
+                    Vec::new()
+                }
+            }
+        });
+        let Some(mut written) = decided else {
+            refuse(verdicts.unwrap_or_default(), || ServiceError::Overloaded);
+            return names;
+        };
+        written.outcomes = outcomes;
+        self.conclude(written, conflicts)
+    }
+
+    /// Returns the names of all sessions that these writes touch.
+    fn touched(&self, names: &[SessionName], verdicts: &Verdicts) -> Vec<SessionName> {
+        let sources =
+            verdicts.iter().filter_map(|(job, _)| job.fork_key.as_ref()).map(|(name, _)| name);
+        let gathered = self.qa_session.as_ref().map(|qa| &qa.name);
+        let mut all: Vec<_> = names.iter().chain(sources).chain(gathered).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn decide_all(&mut self, verdicts: Verdicts) -> super::Written {
+        let mut batch = Batch::default();
+        for (job, _) in verdicts {
+            let reading = self.clock.read();
+            let verdict = if self.staging(&mut batch.staged, job.session(), reading).is_closed() {
+                // The session was deleted in this batch; its caller queues the write for the next one.
+                Verdict::Cold
+            } else {
+                self.decide(&mut batch, &job, reading)
+            };
+            batch.add(job, verdict);
+        }
+        self.runs(batch)
+    }
+
+    /// Takes in what other servers committed to the sessions of these names.
+    pub(super) fn catch_up(
+        &mut self,
+        shared: &dyn SharedStore,
+        names: &[SessionName],
+    ) -> Result<(), ServiceError> {
+        let heads = shared.heads(&bytes_of(names))?;
+        for (name, head) in names.iter().zip(heads) {
+            if let Some(head) = head {
+                self.take_in(name, head)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes what a name's session has in the store beyond what is published.
+    fn take_in(&mut self, name: &SessionName, head: Head) -> Result<(), ServiceError> {
+        let known = self.directory.get(name).map(|session| session.extent());
+        match known {
+            Some(known) if known.session == head.session => {
+                if known.revision >= head.revision {
+                    return Ok(());
+                }
+                match self.follow(name) {
+                    // Its history begins later by now.
+                    Ok(false) | Err(ServiceError::Compacted { .. }) => self.load(name, head),
+                    followed => followed.map(drop),
+                }
+            }
+            Some(_) => {
+                // Watchers of the name see the end of its session, if that can be read, and then the next one.
+                if let Err(error) = self.follow(name) {
+                    tracing::debug!(session = %name, %error, "the end of a session was not read");
+                }
+                self.load(name, head)
+            }
+            None => self.load(name, head),
+        }
+    }
+
+    /// Publishes the commits that follow the published board, page by page. Returns false if it is not in memory.
+    fn follow(&mut self, name: &SessionName) -> Result<bool, ServiceError> {
+        loop {
+            let mut staging = Staging::of(self.directory.get(name).as_ref(), &self.loader);
+            if staging.is_cold() || staging.is_damaged() {
+                return Ok(false);
+            }
+            let (session, after) = (staging.board().id(), staging.board().revision());
+            let page = framed(&*self.store, session, after, REPLAY_PAGE)?;
+            if page.is_empty() {
+                return Ok(true);
+            }
+            for (commit, bytes) in page {
+                staging.take_in(commit, bytes)?;
+            }
+            self.publish(name, &mut staging);
+        }
+    }
+
+    /// Publishes a name's session from the store's whole history.
+    fn load(&mut self, name: &SessionName, head: Head) -> Result<(), ServiceError> {
+        let (board, history_bytes) = whole(&*self.store, head.session)?;
+        let former = Staging::of(self.directory.get(name).as_ref(), &self.loader);
+        self.publish(name, &mut former.replaced_by(board, history_bytes));
+        Ok(())
+    }
+}
+
+/// Answers writes that were not decided.
+fn refuse(verdicts: Verdicts, why: impl Fn() -> ServiceError) {
+    answer(verdicts.into_iter().map(|(job, _)| (job, Verdict::Failed(why()))).collect(), None);
+}
+
+fn bytes_of(names: &[SessionName]) -> Vec<Vec<u8>> {
+    names.iter().map(|name| name.as_str().as_bytes().to_vec()).collect()
+}
