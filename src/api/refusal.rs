@@ -270,6 +270,7 @@ impl From<ServiceError> for Refusal {
             | ServiceError::SearchNotReady
             | ServiceError::Poisoned { .. }
             | ServiceError::Busy
+            | ServiceError::Unreachable
             | ServiceError::Malformed
             | ServiceError::Damaged
             | ServiceError::Undecodable(_)

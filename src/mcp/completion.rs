@@ -52,6 +52,9 @@ async fn of_session(
     if !visit.caller.reaches(session) {
         return Vec::new();
     }
+    if service.catch_up(session).await.is_err() {
+        return Vec::new();
+    }
     let Ok(Some(published)) = service.published(session).await else { return Vec::new() };
     let board = &published.board;
     let starts = |text: &String| text.starts_with(begun);

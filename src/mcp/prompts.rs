@@ -103,6 +103,7 @@ pub(super) async fn get(
         return Err(no_session(&session).into());
     }
     let call = Call::new(service.clone(), visit, "prompt", Arguments::none(), Client::default());
+    service.catch_up(&session).await.map_err(Failure::from)?;
     let published = call.published(&session).await?;
     let revision = published.board.revision();
     let params = Params::of([("include", prompt.include.to_owned())]);

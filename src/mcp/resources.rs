@@ -209,6 +209,7 @@ pub(super) async fn read(
 
 async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceContents, Failure> {
     let Address { session, part, .. } = address;
+    call.service.catch_up(session).await.map_err(Failure::from)?;
     let published = call.published(session).await?;
     let board = Arc::clone(&published.board);
     let json = |text: String| ResourceContents::text(text, uri).with_mime_type("application/json");

@@ -76,7 +76,11 @@ impl Server {
         let (gone, progress) = (call.gone.clone(), Progress::of(&context));
         let caller = call.caller().clone();
         let client = call.visit.client;
-        let mut running = Box::pin(in_slices(client, (definition.run)(call)));
+        let run = async move {
+            call.catch_up().await?;
+            (definition.run)(call).await
+        };
+        let mut running = Box::pin(in_slices(client, run));
         // A write under way is finished; a wait ends at once.
         let outcome = tokio::select! {
             outcome = &mut running => outcome,

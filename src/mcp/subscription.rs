@@ -66,6 +66,7 @@ async fn follow(
     sink: &SubscriptionSink,
 ) -> Result<(), ServiceError> {
     let mut watch = service.watch(session)?;
+    service.catch_up(session).await?;
     loop {
         if let Some(published) = service.published(session).await? {
             for resource in &mut resources {

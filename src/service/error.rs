@@ -78,6 +78,9 @@ pub enum ServiceError {
     /// Another program has the database locked, and nothing was written.
     #[error("{}", StoreError::Busy)]
     Busy,
+    /// The store is a service that does not answer. Nothing was written.
+    #[error("the database cannot be reached; try again later")]
+    Unreachable,
     /// The write would change a page of the database that cannot be read, and nothing was written.
     #[error("{}", StoreError::Malformed)]
     Malformed,
@@ -183,7 +186,9 @@ impl ServiceError {
             Self::SearchOff => Code::RouteNotFound,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
-            Self::Busy | Self::Malformed | Self::Damaged | Self::Stopping => Code::StoreUnavailable,
+            Self::Busy | Self::Unreachable | Self::Malformed | Self::Damaged | Self::Stopping => {
+                Code::StoreUnavailable
+            }
             Self::Undecodable(_) => Code::NotAnImage,
             Self::Fault | Self::Store(_) => Code::Internal,
         }

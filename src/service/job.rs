@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::error::ServiceError;
+use super::heads::Checked;
 use super::image_pins::ImagePin;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
 use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
 use crate::fairness::{Client, Left, Limiter, Place, Queue, Refused, Share};
 use crate::metrics::{Counted, WRITES_WAITING};
+use crate::store::Head;
 
 /// The number of writes of one client that may wait for the writer.
 pub const QUEUE_WRITES_MAX: usize = 8192;
@@ -39,6 +41,17 @@ pub(crate) enum Job {
     Write(Box<WriteJob>),
     /// Truncates a session's history.
     Rebase(Rebase),
+    /// Takes in the commits of other servers.
+    CatchUp(Vec<Behind>),
+}
+
+/// A session that other servers wrote to.
+pub(crate) struct Behind {
+    pub(crate) name: SessionName,
+    /// Its head in the store.
+    pub(crate) head: Head,
+    /// The checks that found it.
+    pub(crate) waiting: Vec<Checked>,
 }
 
 /// A write with all that was prepared for it. An undecided one comes back whole.
@@ -198,7 +211,9 @@ impl JobReceiver {
         };
         match job {
             Job::Write(job) if may_join(&job) => return Some((client, job)),
-            other @ (Job::Write(_) | Job::Rebase(_)) => self.0.put_back(client, other),
+            other @ (Job::Write(_) | Job::Rebase(_) | Job::CatchUp(_)) => {
+                self.0.put_back(client, other)
+            }
         }
         None
     }

@@ -10,6 +10,7 @@ mod deadlines;
 mod deps;
 mod disk_room;
 mod error;
+mod heads;
 mod history;
 mod image_pins;
 mod images;
@@ -61,6 +62,7 @@ use crate::board::{
 use archive::Archives;
 use claims::queue::Queues;
 use deps::Deps;
+use heads::HeadChecks;
 use history::History;
 pub use images::ImageBytes;
 use images::Images;
@@ -77,9 +79,19 @@ use writer::staging::recall;
 /// The number of tries of a write whose session is replaced meanwhile.
 const MOVED_TRIES_MAX: usize = 8;
 
-/// The threads in the order in which they end: the first two write through the writer, the others work for it.
-const ENDS: [&str; 9] =
-    ["keeper", "collector", "writer", "indexer", "waker", "loader", "evictor", "settler", "reaper"];
+/// The threads in the order in which they end: the first three send jobs to the writer, the others work for it.
+const ENDS: [&str; 10] = [
+    "keeper",
+    "collector",
+    "checker",
+    "writer",
+    "indexer",
+    "waker",
+    "loader",
+    "evictor",
+    "settler",
+    "reaper",
+];
 
 /// The running boards. Cloning gives another handle to the same ones.
 #[derive(Clone)]
@@ -92,6 +104,7 @@ struct Inner {
     damage: Vec<Damage>,
     sessions: Sessions,
     writer: Entrance,
+    heads: Arc<HeadChecks>,
     history: History,
     images: Images,
     watches: Watches,

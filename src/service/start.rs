@@ -8,6 +8,7 @@ use super::archive::Archives;
 use super::claims::queue::Queues;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
+use super::heads::HeadChecks;
 use super::history::History;
 use super::history::deletion::{Endings, is_over};
 use super::history::retention_schedule::RetentionSchedule;
@@ -70,6 +71,7 @@ impl Service {
         let watches = Watches::start(&deps)?;
         let searches = Searches::start(&deps, &sessions, options.search)?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
+        let heads = HeadChecks::start(&deps, &sessions.directory, &jobs)?;
         let parts = Parts {
             sessions: &sessions,
             history: &history,
@@ -87,6 +89,7 @@ impl Service {
             damage,
             sessions,
             writer,
+            heads,
             history,
             images,
             watches,

@@ -77,9 +77,12 @@ impl Guard {
             Ok(caller) => caller,
             Err(problem) => return Ok((*problem).into_response()),
         };
+        let uri = request.uri().clone();
+        if let Some(problem) = self.catch_up(&caller, uri.path()).await {
+            return Ok(problem.into_response());
+        }
         // A write that succeeded is reported, even if the rights end meanwhile.
         let reads = is_read(request.method());
-        let uri = request.uri().clone();
         request.extensions_mut().insert(caller.clone());
         let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
         let client = caller.client();
@@ -117,6 +120,12 @@ impl Guard {
             response.extensions_mut().insert(LoggedToken { name, agent });
         }
         Ok(end_with(&caller, self.tokens.now(), response))
+    }
+
+    /// Brings the session of a path up to date with what other servers wrote.
+    async fn catch_up(&self, caller: &Caller, path: &str) -> Option<Problem> {
+        let session = session_of(path).filter(|session| caller.reaches(session))?;
+        self.service.catch_up(&session).await.err().map(Problem::from)
     }
 
     fn admit(&self, request: &Request) -> Result<Caller, Box<Problem>> {

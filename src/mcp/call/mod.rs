@@ -80,6 +80,15 @@ impl Call {
         &self.visit.caller
     }
 
+    /// Brings the session of the call up to date with what other servers wrote.
+    pub(crate) async fn catch_up(&self) -> Result<(), Failure> {
+        let named = self.arguments.peek("session").or_else(|| self.visit.session.clone());
+        match named.filter(|session| self.caller().reaches(session)) {
+            Some(session) => Ok(self.service.catch_up(&session).await?),
+            None => Ok(()),
+        }
+    }
+
     /// Takes the session: the argument, else the default of the address or of the token.
     pub(crate) fn session(&mut self) -> Result<SessionName, Failure> {
         match self.optional_session()? {

@@ -12,6 +12,7 @@ use super::staging::Staging;
 use super::verdict::{Verdict, Verdicts, answer};
 use crate::board::SessionName;
 use crate::service::error::ServiceError;
+use crate::service::job::Behind;
 use crate::service::sessions::replay::{REPLAY_PAGE, framed, whole};
 use crate::store::{Head, SharedStore};
 
@@ -102,6 +103,24 @@ impl Writer {
             batch.add(job, verdict);
         }
         self.runs(batch)
+    }
+
+    /// Takes in what other servers committed to these sessions, and tells those who wait for that.
+    pub(super) fn catch_up_with(&mut self, behind: Vec<Behind>) {
+        for Behind { name, head, waiting } in behind {
+            let mut taken_in = self.take_in(&name, head);
+            if let Err(error) = &taken_in {
+                tracing::warn!(session = %name, %error, "commits of other servers could not be read");
+            }
+            for asker in waiting {
+                let answer = std::mem::replace(&mut taken_in, Err(ServiceError::Unreachable));
+                if answer.is_ok() {
+                    taken_in = Ok(());
+                }
+                // The asker may have gone away.
+                asker.send(answer).ok();
+            }
+        }
     }
 
     /// Takes in what other servers committed to the sessions of these names.

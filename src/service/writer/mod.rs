@@ -179,6 +179,7 @@ impl Writer {
                     self.rebase(rebase);
                     self.jobs.charge(client, begun.elapsed(), 0);
                 }
+                Next::Job(_, Job::CatchUp(behind)) => self.catch_up_with(behind),
                 Next::Sweep => {}
                 Next::End => return,
             }
