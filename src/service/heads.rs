@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::Service;
 use super::deps::Deps;
 use super::error::ServiceError;
-use super::job::{Behind, Job, JobQueue};
+use super::job::{Behind, Checked, Job, JobQueue};
 use super::sessions::directory::Directory;
 use super::threads::signal::Signal;
 use crate::board::SessionName;
@@ -33,9 +33,6 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The time between two checks of the watched sessions.
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
-
-/// The answer to a check.
-pub(crate) type Checked = oneshot::Sender<Result<(), ServiceError>>;
 
 /// The checks that wait for the next query.
 #[derive(Default)]

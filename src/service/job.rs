@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::error::ServiceError;
-use super::heads::Checked;
 use super::image_pins::ImagePin;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
@@ -44,6 +43,9 @@ pub(crate) enum Job {
     /// Takes in the commits of other servers.
     CatchUp(Vec<Behind>),
 }
+
+/// The answer to a check of a session's head.
+pub(crate) type Checked = oneshot::Sender<Result<(), ServiceError>>;
 
 /// A session that other servers wrote to.
 pub(crate) struct Behind {
@@ -212,7 +214,7 @@ impl JobReceiver {
         match job {
             Job::Write(job) if may_join(&job) => return Some((client, job)),
             other @ (Job::Write(_) | Job::Rebase(_) | Job::CatchUp(_)) => {
-                self.0.put_back(client, other)
+                self.0.put_back(client, other);
             }
         }
         None
