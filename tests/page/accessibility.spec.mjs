@@ -6,8 +6,26 @@ import { createRequire } from "node:module";
 import { board, describe } from "./harness.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+/** The time without a change after which a view counts as whole. */
+const QUIET_MS = 300;
+
 const BINARY = process.env.BLACKBOARD_BIN ?? "target/debug/blackboard";
 const VIEWS = ["sessions", "questions", "search?q=sales", ...["timeline", "timeline?open=requests%2F1", "screenshots", "screenshots?shot=1", "state", "state?path=plan", "prompt", "past", "past?at=20", "agents", "agents?agent=HostAgent", "tasks", "tasks?request=1"].map((view) => `sessions/demo/${view}`)];
+
+/** Waits until nothing loads and the document stays as it is. */
+async function settled(page) {
+  await page.waitForFunction(() => !document.querySelector(".skeleton, [aria-busy=true]"));
+  await page.evaluate((quiet) => new Promise((done) => {
+    const begin = () => setTimeout(() => { watch.disconnect(); done(); }, quiet);
+    const watch = new MutationObserver(() => { clearTimeout(timer); timer = begin(); });
+    watch.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["src"] });
+    let timer = begin();
+  }), QUIET_MS);
+  await page.waitForFunction(() => [...document.images].every((image) => {
+    const { top, bottom } = image.getBoundingClientRect();
+    return image.complete || bottom < 0 || top > innerHeight;
+  }));
+}
 
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [1280, 400]) {
@@ -16,7 +34,7 @@ for (const colorScheme of ["light", "dark"]) {
       const found = [];
       for (const view of VIEWS) {
         await t.go(`#/${view}`);
-        await t.page.waitForFunction(() => !document.querySelector(".skeleton"));
+        await settled(t.page);
         if (process.env.PICTURES) await t.page.screenshot({ path: `${process.env.PICTURES}/${view.replaceAll(/\W+/g, "-")}-${colorScheme}-${width}.png` });
         await t.page.addScriptTag({ path: AXE });
         const { violations } = await t.page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));

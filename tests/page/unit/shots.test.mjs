@@ -43,7 +43,9 @@ test("pages join by seq in either order, without doubles", () => {
 });
 
 test("any metadata and label is a text", () => {
-  assert.equal(metadataText({ metadata: { a: 1 } }), '{"a":1}');
+  assert.equal(metadataText({ metadata: { a: 1, b: "c" } }), "a: 1, b: c");
+  assert.equal(metadataText({ metadata: '{"a":"b"}' }), "a: b");
+  assert.equal(metadataText({ metadata: "{not json" }), "{not json");
   assert.equal(metadataText({ metadata: null }), "");
   assert.equal(labelText({ image_path: "", image_str: "javascript:x" }), "javascript:x");
   assert.equal(labelText({}), "");

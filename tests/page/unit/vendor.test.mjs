@@ -36,3 +36,21 @@ test("no file has scripts, styles or addresses of elsewhere", () => {
     assert.doesNotMatch(text.replaceAll("http://www.w3.org/", ""), /(src|href)="https?:/, name);
   }
 });
+
+test("a class that one view's style sets for itself is no other's", () => {
+  const styles = files(page).filter((name) => name.endsWith(".css"));
+  const set = new Map();
+  const used = new Map();
+  for (const name of styles) {
+    const text = readFileSync(new URL(name, page), "utf8").replaceAll(/\/\*.*?\*\//gs, "");
+    for (const [, selectors] of text.matchAll(/([^{}]+)\{/g)) {
+      for (const selector of selectors.split(",").map((one) => one.trim())) {
+        for (const [, one] of selector.matchAll(/\.([\w-]+)/g)) used.set(one, (used.get(one) ?? new Set()).add(name));
+        const alone = /^\.([\w-]+)$/.exec(selector)?.[1];
+        if (alone && name.includes("view-")) set.set(alone, name);
+      }
+    }
+  }
+  const shared = [...set].filter(([one]) => used.get(one).size > 1).map(([one, name]) => `.${one} of ${name} is in ${[...used.get(one)].join(", ")}`);
+  assert.deepEqual(shared, []);
+});

@@ -1,8 +1,8 @@
 // Numbers, times and texts as people read them.
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 const grouped = new Intl.NumberFormat("en");
 
 /** `14:03:27`, with the day in front if it is not today. */
@@ -36,7 +36,7 @@ export function ago(at, now = Date.now()) {
 export function seconds(s) {
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 60) return `${Math.round(s)} s`;
-  return s < 600 ? `${Math.floor(s / 60)} m ${Math.round(s % 60)} s` : `${Math.round(s / 60)} min`;
+  return s < 600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.round(s / 60)} min`;
 }
 
 /** `1,204`. */
@@ -66,6 +66,22 @@ export function cost(n) {
 export function short(text, max = 160) {
   const line = String(text);
   return line.length > max ? `${line.slice(0, max - 1).trimEnd()}…` : line;
+}
+
+/** An object, or a text that holds one, as `name: value` pairs; any other text as it is. */
+export function pairs(value) {
+  let object = value;
+  if (typeof value === "string") {
+    if (!value.startsWith("{") || value.length > 10_000) return value;
+    try {
+      object = JSON.parse(value);
+    } catch {
+      return value;
+    }
+  }
+  if (object === undefined || object === null) return "";
+  if (typeof object !== "object" || Array.isArray(object)) return JSON.stringify(object);
+  return Object.entries(object).map(([name, one]) => `${name}: ${typeof one === "string" ? one : JSON.stringify(one)}`).join(", ");
 }
 
 /** Any JSON value as one short line. */

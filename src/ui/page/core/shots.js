@@ -1,5 +1,7 @@
 // Screenshots without a browser: the windowed grid's geometry, zoom and pan, and the texts of an entry.
 
+import { pairs } from "./format.js";
+
 /** The narrowest tile, the space between tiles, and the height of a tile's caption, in pixels. */
 export const TILE_PX = 208;
 export const GAP_PX = 12;
@@ -52,9 +54,7 @@ function clamp(value, most) {
 
 /** The metadata of a screenshot as a text, or "". */
 export function metadataText(item) {
-  const metadata = item?.metadata;
-  if (metadata === undefined || metadata === null) return "";
-  return typeof metadata === "string" ? metadata : JSON.stringify(metadata);
+  return pairs(item?.metadata);
 }
 
 /** What stands for a screenshot's image where none is stored: its label, or what was sent in the image's place. */

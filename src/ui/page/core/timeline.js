@@ -3,6 +3,8 @@
 //
 // Pure functions and one class without a browser, so that tests run them in Node.
 
+import { pairs } from "./format.js";
+
 /** A screenshot joins the step that its agent took at most so long before. */
 const STEP_MS = 120_000;
 
@@ -38,7 +40,7 @@ export function itemText(log, item) {
     questions: () => member(item, "question", "text"),
     requests: () => member(item, "request", "text", "description", "name", "title") ?? numbered(item, "request"),
     trajectories: () => member(item, "thought", "observation", "subtask", "action", "text", "key", "value"),
-    screenshots: () => textOf(item.metadata) || item.image_path,
+    screenshots: () => pairs(item.metadata) || item.image_path,
     memory: () => member(item, "thought", "observation", "subtask", "action", "text"),
   }[kind]?.();
   if (first !== undefined && first !== null && first !== "") return textOf(first);

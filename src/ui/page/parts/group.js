@@ -3,7 +3,7 @@
 import { href, place } from "../core/address.js";
 import { now } from "../core/clock.js";
 import { cx, html } from "../core/dom.js";
-import { brief, cost, hue, seconds, short, span } from "../core/format.js";
+import { brief, cost, hue, seconds, short, span, time } from "../core/format.js";
 import { expanded } from "../core/settings.js";
 import { itemText, member, number, statusOf } from "../core/timeline.js";
 import { Agent, Status, Time } from "./basics.js";
@@ -72,7 +72,7 @@ export function title(row) {
     case "edited":
       return `Edited: ${short(itemText(row.log, row.item), TITLE_CHARS)}`;
     case "awaited":
-      return `Open until ${new Date(change.expires_at).toLocaleTimeString()}`;
+      return `Open until ${time(change.expires_at)}`;
     case "expired":
       return "Nobody answered in time";
     case "claim":

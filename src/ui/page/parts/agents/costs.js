@@ -54,7 +54,7 @@ function Budget({ about, own }) {
     <div class="budget" role="meter" aria-label="Budget of the session" aria-valuemin="0" aria-valuemax=${max} aria-valuenow=${Math.min(all, max)} aria-valuetext=${`${cost(all)} of ${cost(max)}`}>
       <span class=${isSpent ? "all spent" : "all"} style=${{ width: share(all) }}></span><span class="own" style=${{ width: share(Math.min(own, all)) }}></span>
     </div>
-    <p class="small muted row wrap"><span class="key own"></span>this agent <span class="key all"></span>all agents</p>
+    <p class="small muted row wrap"><span class="swatch own"></span>this agent <span class="swatch all"></span>all agents</p>
   </div>`;
 }
 

@@ -44,7 +44,7 @@ function drawnOf(status, states) {
 
 function Box({ name, at: [x, y], box, isPresent, isNext, wasPast }) {
   const shown = name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS - 1)}…` : name;
-  return html`<g class=${cx("state-box", name, isPresent && "present", isNext && "next", wasPast && "past")} transform=${`translate(${x - box.width / 2} ${y - box.height / 2})`}>
+  return html`<g class=${cx("state-box", name, isPresent && "present", isNext && "next", wasPast && "was")} transform=${`translate(${x - box.width / 2} ${y - box.height / 2})`}>
     <rect width=${box.width} height=${box.height} rx="6" />
     <text x=${box.width / 2} y=${box.height / 2 + 4} text-anchor="middle">${shown}<title>${name}</title></text>
   </g>`;

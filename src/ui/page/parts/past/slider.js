@@ -69,9 +69,9 @@ function Legend({ marks, events, named }) {
   const failures = events.filter((mark) => mark.kind === "failure").length;
   const restores = events.length - failures;
   return html`<p class="row wrap muted small legend" role="status">
-    <span><span class="key mark-checkpoint"></span>${plural(named.length, "checkpoint")}</span>
-    <span><span class="key mark-failure"></span>${plural(failures, "failure")}</span>
-    ${restores > 0 && html`<span><span class="key mark-restore"></span>${plural(restores, "restore")}</span>`}
+    <span><span class="swatch mark-checkpoint"></span>${plural(named.length, "checkpoint")}</span>
+    <span><span class="swatch mark-failure"></span>${plural(failures, "failure")}</span>
+    ${restores > 0 && html`<span><span class="swatch mark-restore"></span>${plural(restores, "restore")}</span>`}
     ${marks.loading.value && html`<span>Looking for more…</span>`}
     ${marks.cut.value && html`<span>Not all of the history was searched for marks.</span>`}
   </p>`;
