@@ -80,6 +80,7 @@ function choices(text, sessions) {
   const { session, view } = place.peek();
   const all = [
     ...(session === undefined ? [] : SESSION_VIEWS.map((name) => ({ text: VIEWS[name].title, icon: VIEWS[name].icon, hint: session, run: () => go(href(name, session)) }))),
+    ...(session === undefined ? [] : [{ text: "Save as one HTML file", icon: "download", hint: session, run: () => go(href("past", session, { at: place.peek().params.at, save: "html" })) }]),
     ...TOP_VIEWS.map((name) => ({ text: VIEWS[name].title, icon: VIEWS[name].icon, hint: "all sessions", run: () => go(href(name)) })),
     ...sessions.map((name) => ({ text: name, icon: "sessions", hint: "session", run: () => go(href(SESSION_VIEWS.includes(view) ? view : "timeline", name)) })),
     ...["system", "light", "dark"].map((name) => ({ text: `Theme: ${name}`, icon: "sun", hint: "setting", run: () => (theme.value = name) })),

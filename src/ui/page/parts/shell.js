@@ -54,11 +54,16 @@ function Guarded({ children }) {
 function Nav() {
   const { view, session } = place.value;
   const open = useInbox();
+  const bar = useRef();
+  // A narrow page has the views in one line that scrolls.
+  useEffect(() => {
+    bar.current.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [view, session]);
   const item = (name, in_) => html`<a class="item" href=${href(name, in_)} aria-current=${view === name && (in_ === session) ? "page" : undefined}>
     <${Icon} name=${VIEWS[name].icon} />${VIEWS[name].title}
     ${name === "questions" && open.value > 0 && html`<span class="badge count" aria-label=${plural(open.value, "open question")}>${open.value > 99 ? "99+" : open.value}</span>`}
   </a>`;
-  return html`<nav class="nav" aria-label="Views">
+  return html`<nav class="nav" aria-label="Views" ref=${bar}>
     <a class="brand" href=${href("sessions")}><img src=${icon()} alt="" />Blackboard</a>
     ${TOP_VIEWS.map((name) => item(name))}
     ${session !== undefined && html`<h2 title=${session}>${session}</h2>${SESSION_VIEWS.map((name) => item(name, session))}`}

@@ -73,8 +73,8 @@ function Row({ session, questions: open }) {
       <a class="truncate" href=${href("timeline", session.session)} title=${session.session}>${session.session}</a>
       <span class="row small muted labels">
         <span class=${cx("dot", active && "on")} title=${active ? "active in the last minute" : ""}></span>
-        ${["requests", "trajectories", "questions", "screenshots"].filter((log) => counts[log] > 0).map((log) => html`<span class="nowrap">${plural(counts[log], SINGULAR[log])}</span>`)}
         ${open > 0 && html`<a class="badge warn" href=${href("questions", undefined, { session: session.session })}>${plural(open, "open question")}</a>`}
+        ${["requests", "trajectories", "questions", "screenshots"].filter((log) => counts[log] > 0).map((log) => html`<span class="nowrap">${plural(counts[log], SINGULAR[log])}</span>`)}
         ${Object.entries(labels).map(([k, v]) => html`<a class="badge" href=${href("sessions", undefined, { label: `${k}:${v}` })}>${k}: ${v}</a>`)}
       </span>
     </div>

@@ -22,7 +22,7 @@ export function Diagram({ status, states, past }) {
   const sorted = [...arrows].sort((a, b) => order[kind(...a)] - order[kind(...b)]);
   const label = `Status ${status}. Next may be ${next.join(", ") || "none"}.`;
   return html`<div class="diagram" tabindex="0" role="group" aria-label="State diagram">
-    <svg viewBox=${`0 0 ${layout.width} ${layout.height}`} role="img" aria-label=${label} style=${{ minWidth: `${Math.min(410, layout.width)}px` }}>
+    <svg viewBox=${`0 0 ${layout.width} ${layout.height}`} role="img" aria-label=${label} style=${{ minWidth: `${Math.min(330, layout.width)}px` }}>
       <defs>${["other", "gone", "next"].map((name) => html`<marker id=${`${id}-${name}`} class=${name} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5 8 4 0 7.5z" /></marker>`)}</defs>
       ${sorted.map(([from, to]) => {
         const name = kind(from, to);

@@ -1,22 +1,27 @@
 // What one does with a revision: fork it, restore it, name the present one as a checkpoint, delete checkpoints.
 
 import { board, post, remove, rights } from "../../core/api.js";
-import { go, href } from "../../core/address.js";
+import { go, href, place, setParams } from "../../core/address.js";
 import { html, useState } from "../../core/dom.js";
 import { count, fullTime } from "../../core/format.js";
 import { attempt, Button, ProblemNote, toast } from "../basics.js";
 import { Confirm, Dialog } from "../dialog.js";
+import { Save } from "./save.js";
 
 /** The buttons of the view. */
 export function Actions({ session, at, head, checkpoints }) {
   const [asked, setAsked] = useState();
-  if (!rights.value.mayWrite) return null;
   const close = () => setAsked(undefined);
+  const saving = place.value.params.save !== undefined;
+  const save = html`<${Button} icon="download" onClick=${() => setParams({ save: "html" })}>Save<//>
+    ${saving && html`<${Save} session=${session} at=${at} onClose=${() => setParams({ save: null })} />`}`;
+  if (!rights.value.mayWrite) return save;
   const shown = asked && { fork: Fork, restore: Restore, checkpoints: Checkpoints }[asked];
   return html`<div class="row wrap past-actions">
     <${Button} icon="pin" onClick=${() => setAsked("checkpoints")}>Checkpoints<//>
     <${Button} icon="fork" onClick=${() => setAsked("fork")}>Fork<//>
     <${Button} icon="restore" disabled=${at >= head} label=${at >= head ? "The slider is at the present board" : undefined} onClick=${() => setAsked("restore")}>Restore<//>
+    ${save}
     ${shown && html`<${shown} session=${session} at=${at} head=${head} checkpoints=${checkpoints} onClose=${close} />`}
   </div>`;
 }
