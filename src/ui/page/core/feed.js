@@ -3,7 +3,7 @@
 // Commits come exactly once and in order. A stream that breaks is opened again from the last revision read, so nothing
 // is missed or doubled. One stream a tab: browsers open at most six connections to a host over HTTP/1.1.
 
-import { batch, signal, useEffect, useMemo } from "./dom.js";
+import { batch, signal, useEffect, useMemo, useRef } from "./dom.js";
 import { board, get, needsLogin, Problem } from "./api.js";
 import { events } from "./stream.js";
 
@@ -12,6 +12,9 @@ export const CHUNK = 256;
 
 /** The most commits that stay in memory; beyond, the far end is dropped. */
 export const COMMITS_MAX = 20_000;
+
+/** So many live commits beyond these are dropped at once, since the views begin anew then. */
+const COMMITS_SPARE = 1000;
 
 /** How long live commits are gathered before views are told, so that a burst costs one rendering. */
 const GATHER_MS = 100;
@@ -245,7 +248,7 @@ export class Feed {
         const last = this.last;
         const fresh = this.commits.length > 0 ? commits.filter((commit) => commit.revision > last) : commits;
         this.commits = this.commits.concat(fresh);
-        if (this.commits.length > COMMITS_MAX) this.commits = this.commits.slice(-COMMITS_MAX);
+        if (this.commits.length > COMMITS_MAX + COMMITS_SPARE) this.commits = this.commits.slice(-COMMITS_MAX);
         this.tell("end");
       }
       for (const fn of this.listeners) fn(commits);
@@ -296,6 +299,26 @@ export function useFeed(session) {
     };
   }, [feed]);
   return feed;
+}
+
+/**
+ * What `take(value, commits)` makes of the loaded commits: extended at the end, made anew from `make()` where others came. Views are
+ * told by the feed's version, since the value stays the same.
+ */
+export function useFold(feed, make, take) {
+  const version = feed.version.value;
+  const held = useRef({});
+  return useMemo(() => {
+    const { commits, first, last } = feed;
+    const before = held.current;
+    const isNext = before.feed === feed && version.added === "end" && before.first === first && before.last !== undefined;
+    let at = isNext ? commits.length : 0;
+    while (isNext && at > 0 && commits[at - 1].revision > before.last) at -= 1;
+    const value = isNext ? before.value : make();
+    take(value, at > 0 ? commits.slice(at) : commits);
+    held.current = { feed, first, last, value };
+    return value;
+  }, [feed, version]);
 }
 
 function feedOf(session) {

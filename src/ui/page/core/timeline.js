@@ -181,6 +181,8 @@ export class Groups {
     this.byKey = new Map();
     /** The newest step group of each agent, which its screenshots and memory join. */
     this.steps = new Map();
+    /** The names of all agents in the rows. */
+    this.agents = new Set();
   }
 
   /** Takes newer commits. Returns the groups that are new or got rows. */
@@ -194,6 +196,8 @@ export class Groups {
         const besides = BESIDES.includes(row.kind) ? (step ?? (row.kind === "state" ? state : undefined)) : undefined;
         const group = besides ?? this.place(row, step);
         group.rows.push(row);
+        if (row.agent) this.agents.add(row.agent);
+        if (typeof row.agentOf === "string") this.agents.add(row.agentOf);
         group.version += 1;
         if (STEPS.includes(row.kind)) step ??= group;
         if (row.kind === "state") state ??= group;

@@ -5,6 +5,7 @@
 import { html, useMemo, useState } from "../core/dom.js";
 import { bytes } from "../core/format.js";
 import { Button } from "./basics.js";
+import { PIECE_CHARS, Pieces } from "./pieces.js";
 
 /** Longer texts are cut until one asks for all. */
 const SHOWN_CHARS = 60_000;
@@ -14,52 +15,74 @@ const COLOURED_CHARS_MAX = 2_000_000;
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]|\s+|./gs;
 
-/** Indents a JSON text without changing a token of it. */
-export function indent(text) {
+/** The tokens of a JSON text: `[gap, token, kind]`, where the gap is the white space that indents it. */
+function* tokens(text) {
   let depth = 0;
-  let out = "";
   let before = "";
   const line = () => `\n${"  ".repeat(depth)}`;
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
     if (/^\s/.test(token)) continue;
     const closes = token === "}" || token === "]";
     if (closes) depth -= 1;
-    if (before === "{" || before === "[") out += closes ? "" : line();
-    else if (closes) out += line();
-    else if (before === ",") out += line();
-    out += token === ":" ? ": " : token;
+    let gap = "";
+    if (before === "{" || before === "[") gap = closes ? "" : line();
+    else if (closes || before === ",") gap = line();
+    else if (before === ":") gap = " ";
+    let kind = "p";
+    if (token[0] === '"') kind = /^\s*:/.test(text.slice(index + token.length, index + token.length + 8)) ? "k" : "s";
+    else if (/^[-\d]/.test(token)) kind = "n";
+    else if (/^[tfn]/.test(token)) kind = "l";
+    yield [gap, token, kind];
     if (token === "{" || token === "[") depth += 1;
     before = token;
   }
+}
+
+/** Indents a JSON text without changing a token of it. */
+export function indent(text) {
+  let out = "";
+  for (const [gap, token] of tokens(text)) out += gap + token;
   return out;
 }
 
-/** Splits an indented JSON text into `[class, text]`. */
-function tokens(text) {
-  const found = [];
-  let rest = 0;
-  for (const match of text.matchAll(TOKEN)) {
-    const token = match[0];
-    let kind = "p";
-    if (token[0] === '"') kind = /^\s*:/.test(text.slice(match.index + token.length, match.index + token.length + 8)) ? "k" : "s";
-    else if (/^[-\d]/.test(token)) kind = "n";
-    else if (/^[tfn]/.test(token)) kind = "l";
-    const last = found[found.length - 1];
-    if (last && last[0] === kind) last[1] += token;
-    else found.push([kind, token]);
-    rest = match.index + token.length;
+/** A JSON text in coloured pieces; `change` makes of each token what is shown. */
+export function* coloured(text, change = (token) => token) {
+  let piece = [];
+  let chars = 0;
+  let all = 0;
+  const add = (kind, part) => {
+    const last = piece[piece.length - 1];
+    if (last && last[0] === kind) last[1] += part;
+    else piece.push([kind, part]);
+    chars += part.length;
+    all += part.length;
+  };
+  for (const [gap, token, kind] of tokens(text)) {
+    const isFull = chars >= PIECE_CHARS && gap.startsWith("\n");
+    if (isFull) {
+      yield piece;
+      piece = [];
+      chars = 0;
+    }
+    if (gap !== "") add("p", isFull ? gap.slice(1) : gap);
+    const shown = change(token);
+    for (let from = 0; from < shown.length; from += PIECE_CHARS) {
+      if (from > 0) {
+        yield piece;
+        piece = [];
+        chars = 0;
+      }
+      add(all < COLOURED_CHARS_MAX ? kind : "p", shown.slice(from, from + PIECE_CHARS));
+    }
   }
-  if (rest < text.length) found.push(["p", text.slice(rest)]);
-  return found;
+  return piece;
 }
 
 /** Shows a JSON text (`text`), or any value (`value`). */
 export function Json({ text, value, max = SHOWN_CHARS }) {
   const [all, setAll] = useState(false);
-  const whole = useMemo(() => indent(text ?? JSON.stringify(value) ?? ""), [text, value]);
-  const cut = !all && whole.length > max;
-  const shown = cut ? whole.slice(0, max) : whole;
-  const parts = useMemo(() => (shown.length > COLOURED_CHARS_MAX ? [["p", shown]] : tokens(shown)), [shown]);
-  return html`<pre class="json" tabindex="0" aria-label="JSON">${parts.map(([kind, token]) => html`<span class=${kind}>${token}</span>`)}</pre>
-    ${cut && html`<p><${Button} onClick=${() => setAll(true)}>Show all ${bytes(whole.length)}<//></p>`}`;
+  const [isCut, setCut] = useState(false);
+  const whole = useMemo(() => text ?? JSON.stringify(value) ?? "", [text, value]);
+  return html`<${Pieces} class="json" aria-label="JSON" text=${whole} make=${coloured} max=${all ? Infinity : max} onCut=${setCut} />
+    ${isCut && html`<p><${Button} onClick=${() => setAll(true)}>Show all ${bytes(whole.length)}<//></p>`}`;
 }

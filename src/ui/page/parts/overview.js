@@ -3,7 +3,8 @@
 import { board } from "../core/api.js";
 import { href } from "../core/address.js";
 import { now } from "../core/clock.js";
-import { html, useMemo } from "../core/dom.js";
+import { html } from "../core/dom.js";
+import { useFold } from "../core/feed.js";
 import { cost, count, hue, seconds, short, span } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
 import { itemText, number } from "../core/timeline.js";
@@ -16,7 +17,8 @@ const LISTED_MAX = 12;
 export function Overview({ session, feed }) {
   const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }), cache: "no-store" });
   const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"], kinds: ["claimed", "released", "finished", "failed", "claim_expired"] }) });
-  const totals = useMemo(() => totalsOf(feed.commits), [feed.version.value]);
+  const byAgent = useFold(feed, () => new Map(), addTotals);
+  const totals = [...byAgent.values()].sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
   const claims = (requests.data?.entries ?? []).filter((entry) => entry.claim);
   return html`<aside class="overview" aria-label="Overview">
     <section>
@@ -48,8 +50,7 @@ function left(until, at) {
   return ms > 0 ? `${span(ms)} left` : "about to lapse";
 }
 
-function totalsOf(commits) {
-  const byAgent = new Map();
+function addTotals(byAgent, commits) {
   for (const commit of commits) {
     for (const change of commit.changes) {
       if (change.kind !== "appended" || change.log !== "trajectories") continue;
@@ -63,7 +64,6 @@ function totalsOf(commits) {
       }
     }
   }
-  return [...byAgent.values()].sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
 }
 
 /** Horizontal bars, one an agent. */

@@ -2,7 +2,7 @@
 
 import { place, setParams } from "../core/address.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
-import { COMMITS_MAX, useFeed } from "../core/feed.js";
+import { COMMITS_MAX, useFeed, useFold } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { expanded } from "../core/settings.js";
 import { Groups, KINDS, passes } from "../core/timeline.js";
@@ -26,9 +26,9 @@ export function Timeline({ session, scroller }) {
   const version = feed.version.value;
   const { params } = place.value;
   const filters = useMemo(() => filtersOf(params), [params.agent, params.kind, params.status, params.text]);
-  const groups = useGroups(feed, version);
+  const groups = useFold(feed, () => new Groups(), (some, commits) => some.push(commits));
   const shown = useMemo(() => (isEmpty(filters) ? groups.list : groups.list.filter((group) => passes(group, filters))), [groups, version, filters]);
-  const chunks = useChunks(shown);
+  const chunks = useChunks(shown, scroller);
   const fresh = useScroll({ feed, version, scroller, shown, around: params.around });
   useOlder({ feed, scroller, shown, version });
   useKeys(feed, scroller);
@@ -40,7 +40,7 @@ export function Timeline({ session, scroller }) {
         ${feed.problem.value && html`<${ProblemNote} error=${feed.problem.value} retry=${() => feed.retry()} />`}
         ${loading && html`<${Skeleton} lines=${10} />`}
         ${!loading && html`<${Top} feed=${feed} shown=${shown} filters=${filters} />`}
-        ${chunks.map(({ bucket, groups: some, sign }) => html`<${Chunk} key=${bucket} id=${bucket} items=${some} sign=${`${sign} ${expanded.value}`} render=${card} scroller=${scroller} />`)}
+        ${chunks}
         ${!loading && shown.length === 0 && feed.atStart && html`<${Nothing} session=${session} filters=${filters} />`}
         ${fresh.value > 0 && html`<div class="pill"><${Button} kind="primary" onClick=${fresh.toEnd}>${plural(fresh.value, "new entry", "new entries")} ↓<//></div>`}
         ${!feed.attached.value && html`<div class="pill"><${Button} kind="primary" onClick=${() => { setParams({ around: null }); feed.jump("end"); fresh.toEnd(); }}>Newest entries ↓<//></div>`}
@@ -54,29 +54,9 @@ function card(group) {
   return html`<${GroupCard} key=${group.key} group=${group} version=${group.version} />`;
 }
 
-/** Groups of the loaded commits: extended at the end, made anew where older commits came. */
-function useGroups(feed, version) {
-  const held = useRef({ n: -1 });
-  return useMemo(() => {
-    const before = held.current;
-    const isNext = before.feed === feed && version.added === "end" && before.first === feed.first && before.last !== undefined;
-    if (isNext) {
-      const commits = feed.commits;
-      let at = commits.length;
-      while (at > 0 && commits[at - 1].revision > before.last) at -= 1;
-      before.groups.push(commits.slice(at));
-      before.last = feed.last;
-      return before.groups;
-    }
-    const groups = new Groups();
-    groups.push(feed.commits);
-    held.current = { feed, groups, first: feed.first, last: feed.last };
-    return groups;
-  }, [feed, version]);
-}
-
-/** Groups in chunks by revision, so that a chunk's boundaries stay where they are. */
-function useChunks(shown) {
+/** Groups in chunks by revision, so that a chunk's boundaries stay where they are. A chunk without changes is not looked at again. */
+function useChunks(shown, scroller) {
+  const held = useRef(new Map());
   const chunks = [];
   let last;
   for (const group of shown) {
@@ -88,8 +68,15 @@ function useChunks(shown) {
     last.groups.push(group);
     last.sign += group.version;
   }
-  for (const chunk of chunks) chunk.sign = `${chunk.groups[0].key} ${chunk.groups.length} ${chunk.sign}`;
-  return chunks;
+  const made = new Map();
+  for (const { bucket, groups, sign } of chunks) {
+    const known = held.current.get(bucket);
+    const whole = `${groups[0].key} ${groups.length} ${sign} ${expanded.value}`;
+    const isSame = known?.whole === whole;
+    made.set(bucket, isSame ? known : { whole, content: html`<${Chunk} key=${bucket} id=${bucket} items=${groups} sign=${whole} render=${card} scroller=${scroller} />` });
+  }
+  held.current = made;
+  return [...made.values()].map((one) => one.content);
 }
 
 /** Follows the end while one is there; else counts what is new. Goes to `around` once it is loaded. */
@@ -237,7 +224,7 @@ const STATUSES = ["CONTINUE", "PENDING", "CONFIRM", "SCREENSHOT", "FINISH", "FAI
 
 function Filters({ feed, groups, filters }) {
   const [more, setMore] = useState(filters.agents.length + filters.kinds.length + filters.statuses.length > 0);
-  const agents = useMemo(() => agentsOf(groups), [groups, feed.version.value]);
+  const agents = more ? [...groups.agents].sort() : [];
   const active = filters.agents.length + filters.kinds.length + filters.statuses.length;
   return html`<div class="bar">
     <input class="field grow" type="search" data-search placeholder="Filter by text ( / )" aria-label="Filter by text" value=${filters.text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
@@ -250,17 +237,6 @@ function Filters({ feed, groups, filters }) {
       ${!isEmpty(filters) && html`<${Button} kind="quiet" icon="close" onClick=${() => setParams({ agent: null, kind: null, status: null, text: null })}>Clear filters<//>`}
     </div>`}
   </div>`;
-}
-
-function agentsOf(groups) {
-  const names = new Set();
-  for (const group of groups.list) {
-    for (const row of group.rows) {
-      if (row.agent) names.add(row.agent);
-      if (typeof row.agentOf === "string") names.add(row.agentOf);
-    }
-  }
-  return [...names].sort();
 }
 
 function Top({ feed, shown, filters }) {

@@ -53,12 +53,13 @@ class Marks {
   }
 
   async load(aborted) {
+    const { body } = await get(board(this.session), { signal: aborted });
+    // By the time that they take: the audit examines all commits of a long history for each kind.
+    await this.steps(body.counts.trajectories, aborted);
+    await this.pages((after = body.oldest_revision) => ["events", { on: "agents", after }], aborted);
     for (const kind of ["failed", "restored", "claim_expired"]) {
       await this.pages((before) => ["audit", { kind, order: "desc", limit: 1000, before }], aborted);
     }
-    const { body } = await get(board(this.session), { signal: aborted });
-    await this.pages((after = body.oldest_revision) => ["events", { on: "agents", after }], aborted);
-    await this.steps(body.counts.trajectories, aborted);
     this.loading.value = false;
   }
 

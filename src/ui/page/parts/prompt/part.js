@@ -5,7 +5,8 @@ import { bytes } from "../../core/format.js";
 import { imageSource } from "../../core/prompt/parts.js";
 import { unescaped } from "../../core/state/json-tree.js";
 import { Button, Copy } from "../basics.js";
-import { Json } from "../json.js";
+import { coloured } from "../json.js";
+import { lines, Pieces } from "../pieces.js";
 import { sectionHue } from "./shares.js";
 
 /** The characters of a text that are shown at first, and how many more each time. */
@@ -26,13 +27,16 @@ export function Part({ part, index, raw }) {
   </article>`;
 }
 
+const json = (text) => coloured(text, unescaped);
+
 /** A text of which the beginning is shown, then more on demand. */
 function Text({ text, isJson }) {
   const [max, setMax] = useState(SHOWN_CHARS);
   const cut = text.length > max;
-  const shown = cut ? text.slice(0, max) : text;
   return html`<div class="body">
-    ${isJson ? html`<${Json} text=${unescaped(shown)} max=${Infinity} />` : html`<pre class="prompt-text" tabindex="0" dir="auto">${shown}</pre>`}
+    ${isJson
+      ? html`<${Pieces} class="json" aria-label="JSON" text=${text} make=${json} max=${max} />`
+      : html`<${Pieces} class="prompt-text" dir="auto" text=${text} make=${lines} max=${max} />`}
     ${cut && html`<div class="row wrap prompt-more"><span class="muted small">${bytes(max)} of ${bytes(text.length)} are shown.</span>
       ${text.length > max + MORE_CHARS && html`<${Button} onClick=${() => setMax(max + MORE_CHARS)}>Show ${bytes(MORE_CHARS)} more<//>`}
       <${Button} onClick=${() => setMax(Infinity)}>Show all ${bytes(text.length)}<//></div>`}
