@@ -148,3 +148,16 @@ describe("a screenshot that is gone, and a session without any, are explained", 
   await t.go(`#/sessions/${session}/screenshots?shot=9`);
   await t.page.getByText("There is no screenshot 9 now").waitFor();
 });
+
+describe("an SVG with a script as a label, or as an image, does nothing", async (t) => {
+  const session = `svg-${process.pid}`;
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=1"><script>window.hacked=1</script></svg>';
+  const address = `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`;
+  await post(t, session, [{ metadata: svg, image_path: svg, image_str: "" }, { metadata: "an image", image_path: "javascript:window.hacked=1", image_str: address }], "ExcelAgent");
+  await t.go(`#/sessions/${session}/screenshots`);
+  await tiles(t).nth(1).filter({ hasText: "onload" }).waitFor();
+  await t.go(`#/sessions/${session}/screenshots?shot=1`);
+  await t.page.getByText("onload").first().waitFor();
+  assert.equal(await t.page.evaluate(() => window.hacked), undefined);
+  assert.equal(await t.page.locator("a[href^='javascript:'], svg[onload], .main script").count(), 0);
+});

@@ -1,7 +1,7 @@
 // The view State: tree, filter, live changes, edits by compare-and-set.
 
 import assert from "node:assert/strict";
-import { describe, board } from "./harness.mjs";
+import { describe, board, visit } from "./harness.mjs";
 
 const path = (session, at = "") => `${board(session, "state")}${at && `/${at}`}`;
 const row = (t, at) => t.page.locator(`[role=treeitem][data-path=${JSON.stringify(at)}]`);
@@ -150,6 +150,30 @@ describe("a lost edit shows both values; one overwrites, takes theirs or goes on
   await page.getByRole("button", { name: "Cancel" }).click();
   await gone(page.locator("dialog"));
   assert.equal((await server.get(path("race", "x"))).body, "theirs again");
+});
+
+describe("of two pages that edit one leaf the second sees what the first saved", async (t) => {
+  await t.server.put(path("leaf", "x"), "1");
+  const other = await visit();
+  const pages = [t, other];
+  const field = ({ page }) => page.getByLabel("Value as JSON");
+  for (const one of pages) {
+    await one.go("#/sessions/leaf/state?path=x");
+    await one.page.getByRole("button", { name: "Edit", exact: true }).click();
+  }
+  await field(t).fill("2");
+  await field(other).fill("3");
+  await t.page.getByRole("button", { name: "Save" }).click();
+  await gone(t.page.locator("dialog"));
+  await other.page.getByRole("alert").filter({ hasText: "The value changed while you edit" }).waitFor();
+  await other.page.getByRole("button", { name: "Save" }).click();
+  await other.page.getByText("Another write came between").waitFor();
+  assert.equal((await t.server.get(path("leaf", "x"))).body, 2);
+  await other.page.getByRole("button", { name: "Overwrite theirs" }).click();
+  await gone(other.page.locator("dialog"));
+  await row(t, "x").filter({ hasText: "3" }).waitFor();
+  await other.context.close();
+  assert.deepEqual(other.wrong, []);
 });
 
 describe("members are added, numbers grow, arrays are appended to, paths are deleted", async (t) => {
