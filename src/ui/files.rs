@@ -49,8 +49,8 @@ pub(super) async fn index(headers: HeaderMap) -> Response {
     };
     let text = String::from_utf8_lossy(&index.plain);
     let text = text
-        .replace("{styles}", &files.links(".css", "stylesheet"))
-        .replace("{modules}", &files.links(".js", "modulepreload"))
+        .replace("{styles}", &files.links("stylesheet", |name| name.ends_with(".css")))
+        .replace("{modules}", &files.links("modulepreload", is_needed_first))
         .replace("{build}", &files.build);
     let mut response = tagged(&headers, text.into_bytes(), "text/html; charset=utf-8", REVALIDATED);
     let set = response.headers_mut();
@@ -175,14 +175,17 @@ impl Files {
         Self { build, by_name }
     }
 
-    /// Returns a link for each file that ends so, in the order of their names.
-    fn links(&self, ending: &str, relation: &str) -> String {
-        let names = self.by_name.keys().filter(|name| name.ends_with(ending));
+    /// Returns a link for each of these files, in the order of their names.
+    fn links(&self, relation: &str, is_linked: impl Fn(&str) -> bool) -> String {
         let build = &self.build;
-        names
-            .map(|name| format!("<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">\n"))
-            .collect()
+        let link = |name| format!("<link rel=\"{relation}\" href=\"/ui/{build}/{name}\">\n");
+        self.by_name.keys().filter(|name| is_linked(name)).map(link).collect()
     }
+}
+
+/// Returns true for the modules that every view needs: all but the views and their folders.
+fn is_needed_first(name: &str) -> bool {
+    name.ends_with(".js") && name.matches('/').count() < 2 && !name.starts_with("views/")
 }
 
 fn hex(bytes: &[u8]) -> String {

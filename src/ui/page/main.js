@@ -4,7 +4,7 @@ import { loadRights } from "./core/api.js";
 import { html, render } from "./core/dom.js";
 import "./core/settings.js";
 import { ProblemNote } from "./parts/basics.js";
-import { Shell, shortcuts } from "./parts/shell.js";
+import { loadViews, Shell, shortcuts } from "./parts/shell.js";
 
 const root = document.getElementById("page");
 
@@ -20,5 +20,6 @@ async function start() {
 }
 
 shortcuts();
+loadViews();
 start();
 

@@ -2,7 +2,7 @@
 
 import { loadRights, needsLogin, remove, rights } from "../core/api.js";
 import { go, href, place, SESSION_VIEWS, TOP_VIEWS } from "../core/address.js";
-import { cx, Fragment, html, useEffect, useErrorBoundary, useRef } from "../core/dom.js";
+import { cx, Fragment, html, useEffect, useErrorBoundary, useRef, useState } from "../core/dom.js";
 import { now } from "../core/clock.js";
 import { useFeed } from "../core/feed.js";
 import { plural, span } from "../core/format.js";
@@ -11,7 +11,7 @@ import { VIEWS } from "../views/registry.js";
 import { Login } from "../views/login.js";
 import { useInbox } from "../core/inbox.js";
 import "../core/questions/notice.js";
-import { attempt, Button, ProblemNote, Toasts } from "./basics.js";
+import { attempt, Button, ProblemNote, Skeleton, Toasts } from "./basics.js";
 import { OpenEntry } from "./entry.js";
 import { Icon } from "./icon.js";
 import { isTyping } from "./keys.js";
@@ -34,7 +34,7 @@ export function Shell() {
       <${Head} />
       <main class="main" id="main" tabindex="-1" ref=${main} aria-label=${VIEWS[view].title}>
         ${rights.value.known && !needsLogin.value && html`<${Guarded} key=${`${view} ${session ?? ""}`}>
-          <${VIEWS[view].component} session=${session} scroller=${main} />
+          <${View} name=${view} session=${session} scroller=${main} />
           ${session && html`<${OpenEntry} session=${session} />`}
         <//>`}
       </main>
@@ -42,6 +42,33 @@ export function Shell() {
     ${needsLogin.value && html`<${Login} />`}
     <${Palette} />
     <${Toasts} />`;
+}
+
+/** The components of the views that were shown, by name. */
+const loaded = new Map();
+
+/** How long the page waits before it loads the views that were not shown yet. */
+const OTHERS_AFTER_MS = 2000;
+
+/** A view, once its module is there. */
+function View({ name, ...rest }) {
+  const [, tell] = useState(0);
+  const [error, setError] = useState();
+  const load = () => VIEWS[name].load().then((component) => { loaded.set(name, component); tell((n) => n + 1); }, setError);
+  useEffect(() => {
+    if (!loaded.has(name)) load();
+  }, [name]);
+  if (loaded.has(name)) return html`<${loaded.get(name)} ...${rest} />`;
+  return html`<div class="view padded">${error ? html`<${ProblemNote} error=${error} retry=${() => location.reload()} />` : html`<${Skeleton} lines=${8} />`}</div>`;
+}
+
+/** Loads the view of the present address, and the others later, so that they are there when they are asked for. */
+export function loadViews() {
+  const ignore = () => {};
+  VIEWS[place.peek().view].load().catch(ignore);
+  setTimeout(() => {
+    for (const { load } of Object.values(VIEWS)) load().catch(ignore);
+  }, OTHERS_AFTER_MS);
 }
 
 /** Shows a defect of a view in its place, so that the rest stays usable. */
