@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::refused_tokens::RefusedTokens;
 use super::secret::SecretHash;
-use super::stored_token::{decode, encode};
+use super::stored_token::{Unreadable, decode, encode};
 use super::{
     Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
 };
 use crate::board::{Code, Timestamp, TokenName};
 use crate::fairness::Client;
 use crate::service::Clock;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, TokenRow};
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;
@@ -56,6 +56,9 @@ pub enum AuthError {
     /// No token has this id, and no live token this name.
     #[error("no live token has the name or id {0:?}")]
     Unknown(String),
+    /// The token of another store cannot be read.
+    #[error("the token cannot be read: {0}")]
+    Unreadable(String),
     /// The system returned no random bits.
     #[error("the system returned no random bits")]
     Random(#[from] getrandom::Error),
@@ -76,6 +79,7 @@ impl AuthError {
             | Self::Known { .. }
             | Self::TooMany
             | Self::Nothing
+            | Self::Unreadable(_)
             | Self::FirstWithoutAdmin
             | Self::Kept(_) => Code::InvalidField,
             Self::Unknown(_) => Code::Unauthorized,
@@ -280,6 +284,44 @@ impl Tokens {
         known.open.cancel();
         tracing::info!(token = %token.name, id = %token.id, first, "created a token");
         Ok(Created { token, first })
+    }
+
+    /// Returns all tokens as stored, for another store: with hashes, without secrets.
+    ///
+    /// # Errors
+    ///
+    /// The store's error. A damaged token is left out.
+    pub fn rows(&self) -> Result<Vec<(TokenId, String)>, StoreError> {
+        let text = |row: TokenRow| Some((TokenId(row.id), String::from_utf8(row.body?).ok()?));
+        Ok(self.0.store.tokens()?.into_iter().filter_map(text).collect())
+    }
+
+    /// Takes in a token as another store has it. Returns `None` if this store has it already.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`]; the token was not taken then.
+    pub fn take_in(&self, id: TokenId, body: &str) -> Result<Option<Token>, AuthError> {
+        let unreadable = |why: Unreadable| AuthError::Unreadable(why.to_string());
+        let (token, hash) = decode(id.0, body.as_bytes()).map_err(unreadable)?;
+        let _changing = self.0.changing.lock();
+        let now = self.0.clock.now();
+        if self.0.known.read().by_id.contains_key(&id) {
+            return Ok(None);
+        }
+        if let Some(known) = self.0.known.read().find(&hash) {
+            return Err(AuthError::Known { name: known.token().name.clone() });
+        }
+        if token.is_live(now) && self.live(token.name.as_str()).is_some() {
+            return Err(AuthError::NameTaken { name: token.name });
+        }
+        self.make_room(now)?;
+        self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
+        let mut known = self.0.known.write();
+        known.put(Held::new(token.clone(), hash, self.0.limits));
+        known.open.cancel();
+        tracing::info!(token = %token.name, id = %token.id, "took in a token of another store");
+        Ok(Some(token))
     }
 
     /// Returns all tokens, oldest first, with those that ended.

@@ -62,6 +62,8 @@ async fn carry_out(
             };
             tokens::create(of_store, asked, answer).await
         }
+        Request::ExportTokens {} => tokens::export(of_store, answer).await,
+        Request::ImportToken(token) => tokens::import(of_store, token.clone()).await,
         Request::Tokens {} => tokens::list(of_store, answer).await,
         Request::DisableTokens {} => tokens::disable(of_store).await,
         Request::RevokeToken { token } => tokens::revoke(of_store, token.clone(), answer).await,

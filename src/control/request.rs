@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, SessionName, TokenName, Ttl};
@@ -40,6 +41,10 @@ pub enum Request {
         #[serde(default)]
         anyway: bool,
     },
+    /// Exports all tokens as stored, with hashes instead of secrets: a [`CarriedToken`](super::CarriedToken) line each.
+    ExportTokens {},
+    /// Takes in a token of another store.
+    ImportToken(CarriedToken),
     /// Lists all tokens, oldest first, a [`TokenLine`](super::TokenLine) each.
     Tokens {},
     /// Revokes a token: a [`TokenLine`](super::TokenLine).
@@ -74,6 +79,16 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
+/// A token on its way to another store: its id, and the text that is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedToken {
+    /// The id.
+    pub id: Uuid,
+    /// The stored form, with the secret's hash.
+    pub stored: String,
+}
+
 /// A session in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sought {
@@ -88,6 +103,8 @@ impl fmt::Display for Request {
             Self::Export { .. } => "export",
             Self::Import { .. } => "import",
             Self::CreateToken { .. } => "create token",
+            Self::ExportTokens {} => "export tokens",
+            Self::ImportToken(_) => "import token",
             Self::Tokens {} => "tokens",
             Self::RevokeToken { .. } => "revoke token",
             Self::DisableTokens {} => "disable tokens",

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, Done, Refusal, done};
-use crate::auth::{AuthError, Created, NewToken, Scope, SessionPattern, Token, Tokens};
+use super::request::CarriedToken;
+use crate::auth::{AuthError, Created, NewToken, Scope, SessionPattern, Token, TokenId, Tokens};
 use crate::board::{AgentName, Timestamp, TokenName};
 use crate::service::ServiceError;
 
@@ -46,6 +47,13 @@ pub struct DisabledTokens {
     pub deleted: usize,
 }
 
+/// The result of an import of a token.
+#[derive(Serialize, Deserialize)]
+pub struct ImportedToken {
+    /// Its name, unless the store had it already.
+    pub name: Option<TokenName>,
+}
+
 /// The number of lines written at once.
 const LINES_AT_ONCE: usize = 256;
 
@@ -75,6 +83,28 @@ pub(super) async fn create(tokens: &Tokens, new: NewToken, answer: &mut Answer) 
     let Created { token, first } = created;
     write(tokens, &[token], answer).await?;
     done(&MadeToken { token: secret.reveal().to_owned(), first })
+}
+
+/// Exports all tokens.
+pub(super) async fn export(tokens: &Tokens, answer: &mut Answer) -> Done {
+    let rows = blocking(tokens, |tokens| Ok(tokens.rows()?)).await?;
+    for some in rows.chunks(LINES_AT_ONCE) {
+        let mut lines = String::new();
+        for (id, stored) in some {
+            let carried = CarriedToken { id: id.0, stored: stored.clone() };
+            lines.push_str(&serde_json::to_string(&carried).map_err(Refusal::Unwritten)?);
+            lines.push('\n');
+        }
+        answer.lines(&lines).await?;
+    }
+    done(&serde_json::json!({ "tokens": rows.len() }))
+}
+
+/// Takes in a token of another store.
+pub(super) async fn import(tokens: &Tokens, carried: CarriedToken) -> Done {
+    let CarriedToken { id, stored } = carried;
+    let taken = blocking(tokens, move |tokens| tokens.take_in(TokenId(id), &stored)).await?;
+    done(&ImportedToken { name: taken.map(|token| token.name) })
 }
 
 /// Lists all tokens.

@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use crate::harness::{Board, Server, blackboard, finished};
+use crate::answer::ask;
+use crate::harness::{Board, Server, blackboard, client, finished};
+use crate::matrix::token;
 
 fn run(data: &Path, arguments: &[&str]) -> Output {
     let data = data.to_str().expect("a path");
@@ -177,6 +179,36 @@ async fn all_sessions_go_out_and_in() {
     let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
     assert_eq!(said.lines().count(), names.len() + 1, "{said}");
     assert!(said.ends_with("error: 4 files were not imported\n"), "{said}");
+}
+
+#[tokio::test]
+async fn tokens_go_out_and_in_with_all_sessions() {
+    let server = Server::start();
+    let secret = token(&server, &["create", "--name", "admin", "--scopes", "admin"]);
+    let revoked = token(&server, &["create", "--name", "gone", "--scopes", "read"]);
+    done(&run(&server.data(), &["token", "revoke", "gone"]));
+    let dir = server.data().with_file_name("moved");
+    let dir = dir.to_str().expect("a path");
+    done(&run(&server.data(), &["export", "--all", "--to", dir]));
+    let file = fs::read_to_string(format!("{dir}/tokens.jsonl")).expect("a file");
+    assert!(!file.contains(&secret) && file.lines().count() == 2, "{file}");
+
+    let other = Server::start();
+    other.get("/v1/sessions").await.is(200);
+    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    let with = |secret: &str| {
+        let url = format!("http://{}/v1/sessions", other.authority());
+        ask(client().get(url).bearer_auth(secret.to_owned()))
+    };
+    with(&secret).await.is(200);
+    with(&revoked).await.problem(401, "unauthorized");
+    let bare = client().get(format!("http://{}/v1/sessions", other.authority()));
+    ask(bare).await.problem(401, "unauthorized");
+    // Again: they are there already.
+    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    fs::write(format!("{dir}/tokens.jsonl"), "{}\n").expect("written");
+    let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
+    assert!(said.contains("tokens.jsonl, line 1: the line is not a token"), "{said}");
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ use crate::store::{StoreError, vacant_dir, vacant_file};
 /// The suffix of the files of `--all`.
 pub(super) const SUFFIX: &str = ".ndjson";
 
+/// The file of `--all` that has the tokens: a JSON text a line.
+pub(super) const TOKENS: &str = "tokens.jsonl";
+
 /// The longest file name of most file systems.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
@@ -33,6 +36,8 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 /// An archive is what GET /v1/sessions/SESSION/archive returns. Writes to standard output without --to. A file appears only once complete. The archive of a damaged session has
 /// what could be read; the damage is reported, and the exit code is 1. The data directory is not changed: without a
 /// running server, values that have expired since are still included.
+///
+/// With --all the tokens go too, if there are any: their file has hashes instead of secrets.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard export demo --to demo.ndjson\n\
@@ -155,7 +160,32 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unexported> {
         }
         bar.advance(1);
     }
+    let tokens = tokens(answering, &dir.join(TOKENS))?;
+    if tokens > 0 {
+        bar.note(format_args!("exported {tokens} tokens"));
+    }
     if failed == 0 { Ok(()) } else { Err(Unexported::Some(failed)) }
+}
+
+/// Writes the stored form of all tokens, and returns their number. Without tokens there is no file.
+fn tokens(answering: &Answering, to: &Path) -> Result<usize, Unexported> {
+    let mut asking = answering.ask(&Request::ExportTokens {})?;
+    let (mut lines, mut count) = (Vec::new(), 0);
+    while let Line::Part(line) = asking.line()? {
+        lines.extend_from_slice(&line);
+        count += 1;
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    let write = || {
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(to)?;
+        file.write_all(&lines)?;
+        file.sync_all()?;
+        sync_parent(to)
+    };
+    write().map_err(|source| Unexported::Write { path: to.to_owned(), source })?;
+    Ok(count)
 }
 
 fn names(answering: &Answering) -> Result<Vec<SessionName>, Unexported> {

@@ -8,12 +8,12 @@ use clap::Args;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::export::SUFFIX;
-use crate::board::SessionName;
+use super::export::{SUFFIX, TOKENS};
+use crate::board::{SessionName, TokenName};
 use crate::cli::Failure;
 use crate::cli::directory::{Answering, Directory, Unanswered};
 use crate::cli::progress::Bar;
-use crate::control::{AskError, Line, Request};
+use crate::control::{AskError, CarriedToken, ImportedToken, Line, Request};
 use crate::error_chain::Chain;
 
 /// The size of one read.
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Import {
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
-    /// Import every file in the directory --from that 'export --all' wrote
+    /// Import every file in the directory --from that 'export --all' wrote, the tokens' too
     #[arg(long, env = "BLACKBOARD_IMPORT_ALL", requires = "from")]
     all: bool,
 
@@ -62,6 +62,8 @@ enum Unimported {
     Name(String),
     #[error("the server's response cannot be read; it may be running another version")]
     Unreadable(#[source] serde_json::Error),
+    #[error("the line is not a token that 'export --all' writes")]
+    Token(#[source] serde_json::Error),
     #[error("{0} files were not imported")]
     Some(usize),
 }
@@ -116,7 +118,42 @@ fn all(answering: &Answering, dir: &Path) -> Result<(), Unimported> {
             failed += 1;
         }
     }
+    failed += tokens(answering, &dir.join(TOKENS), &bar)?;
     if failed == 0 { Ok(()) } else { Err(Unimported::Some(failed)) }
+}
+
+/// Imports the tokens of a directory, if it has any. Returns the number of those that were refused.
+fn tokens(answering: &Answering, from: &Path, bar: &Bar) -> Result<usize, Unimported> {
+    let lines = match fs::read_to_string(from) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(source) => return Err(Unimported::Read { path: from.to_owned(), source }),
+    };
+    let mut failed = 0;
+    for (number, line) in lines.lines().enumerate() {
+        let place = || format!("{}, line {}", from.display(), number + 1);
+        match token(answering, line) {
+            Ok(Some(name)) => bar.note(format_args!("imported token {name}")),
+            Ok(None) => bar.note(format_args!("skipped {}: the token is there already", place())),
+            Err(error) => {
+                bar.note(format_args!("error: {}: {}", place(), Chain(&error)));
+                failed += 1;
+            }
+        }
+    }
+    Ok(failed)
+}
+
+fn token(answering: &Answering, line: &str) -> Result<Option<TokenName>, Unimported> {
+    let carried: CarriedToken = serde_json::from_str(line).map_err(Unimported::Token)?;
+    let mut asking = answering.ask(&Request::ImportToken(carried))?;
+    loop {
+        if let Line::Done(told) = asking.line()? {
+            let imported: ImportedToken =
+                serde_json::from_str(&told).map_err(Unimported::Unreadable)?;
+            return Ok(imported.name);
+        }
+    }
 }
 
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
