@@ -41,7 +41,7 @@ pub enum Request {
         #[serde(default)]
         anyway: bool,
     },
-    /// Exports all tokens as stored, with hashes instead of secrets: a [`CarriedToken`](super::CarriedToken) line each.
+    /// Exports all tokens as stored, with hashes instead of secrets: a [`CarriedToken`] line each.
     ExportTokens {},
     /// Takes in a token of another store.
     ImportToken(CarriedToken),
