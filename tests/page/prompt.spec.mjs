@@ -50,7 +50,7 @@ describe("options are in the address and in the request", async (t) => {
   await t.page.getByLabel("Keys of steps and memories").fill("step");
   await t.page.getByLabel("Latest items").fill("2");
   await t.page.getByLabel("Latest items").press("Enter");
-  await t.page.getByText("The workbook is open").waitFor({ state: "detached" });
+  await t.page.getByText("The workbook is open").first().waitFor({ state: "detached" });
   await t.page.getByRole("button", { name: "Clear options" }).click();
   await part(t, "Request History").waitFor();
   assert.match(t.page.url(), /prompt$/);
