@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::Service;
+use super::clock::Clock;
 use super::deps::Deps;
 use super::error::ServiceError;
 use super::job::{Behind, Checked, Job, JobQueue};
@@ -46,6 +47,7 @@ struct Checker {
     checks: Arc<HeadChecks>,
     store: Arc<dyn Store>,
     directory: Arc<Directory>,
+    clock: Clock,
     jobs: JobQueue,
 }
 
@@ -62,6 +64,7 @@ impl HeadChecks {
                 checks: Arc::clone(&checks),
                 store: Arc::clone(&deps.store),
                 directory: Arc::clone(directory),
+                clock: deps.clock.clone(),
                 jobs: jobs.clone(),
             };
             let signal = Arc::clone(&checks.signal);
@@ -107,6 +110,7 @@ impl Checker {
             let mut asked = self.checks.take();
             if watched_at.elapsed() >= WATCHED_EVERY {
                 self.add_watched(&mut asked);
+                self.add_due(store, &mut asked);
                 watched_at = Instant::now();
             }
             self.check(store, asked);
@@ -122,6 +126,22 @@ impl Checker {
                 asked.entry(session.name().clone()).or_default();
             }
         });
+    }
+
+    /// Adds sessions in which something has expired, for the leader's writer: it knows only what it has read.
+    fn add_due(&self, store: &dyn SharedStore, asked: &mut HashMap<SessionName, Vec<Checked>>) {
+        if !store.lead() {
+            return;
+        }
+        match store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX) {
+            Ok(names) => {
+                let parsed = |name: Vec<u8>| std::str::from_utf8(&name).ok()?.parse().ok();
+                for name in names.into_iter().filter_map(parsed) {
+                    asked.entry(name).or_default();
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the sessions with expiries could not be read"),
+        }
     }
 
     fn check(&self, store: &dyn SharedStore, asked: HashMap<SessionName, Vec<Checked>>) {

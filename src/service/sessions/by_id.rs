@@ -92,7 +92,7 @@ impl SessionsById {
     /// Returns the summaries of these sessions as rows.
     pub(crate) fn rows(&self, sessions: &[SessionId]) -> Vec<SummaryRow> {
         let summary = |id: &SessionId| self.known.lock().get(id)?.whose.summary(*id);
-        sessions.iter().filter_map(summary).filter_map(|summary| row(&summary)).collect()
+        sessions.iter().filter_map(summary).filter_map(|summary| summary_row(&summary)).collect()
     }
 
     /// Notes that these rows are stored, and removes former sessions among them.
@@ -131,7 +131,7 @@ impl SessionsById {
 }
 
 /// Returns a summary's stored form.
-fn row(summary: &Summary) -> Option<SummaryRow> {
+pub(crate) fn summary_row(summary: &Summary) -> Option<SummaryRow> {
     let (session, revision) = (summary.extent.session, summary.extent.revision);
     let framed =
         stored::encode_summary(summary).map_err(|error| error.to_string()).and_then(|body| {

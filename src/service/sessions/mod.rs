@@ -1,6 +1,6 @@
 //! Sessions: the directory, boards in memory, loading and eviction.
 
-mod by_id;
+pub(crate) mod by_id;
 pub(crate) mod directory;
 mod labels;
 pub(crate) mod list;

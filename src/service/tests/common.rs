@@ -1,6 +1,6 @@
 //! A test store that several services write to: the embedded one behind the shared engine's traits.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,21 +11,32 @@ use uuid::Uuid;
 
 use super::clock::open;
 use super::service::POLICY;
-use crate::board::{Digest, Epoch, Revision, SessionId};
+use crate::board::{Digest, Epoch, Revision, SessionId, Timestamp};
 use crate::service::{Clock, Service};
 use crate::store::{
-    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pin, Run, SharedStore,
-    SigningKey, SqliteStore, Store, StoreError, StoredBlob, TokenRow,
+    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pin, Run, SessionRow,
+    SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob, TokenRow,
 };
 
 /// What another server does before an append.
 type Between = Box<dyn FnMut(&SqliteStore, &[Run]) + Send>;
 
+/// What all servers of a store share besides it.
+#[derive(Default)]
+struct Both {
+    /// Held by each append of any server.
+    turn: Mutex<()>,
+    /// The rows of sessions, by name.
+    rows: Mutex<HashMap<Vec<u8>, SessionRow>>,
+    /// The server that leads.
+    leader: Mutex<Option<usize>>,
+}
+
 /// One server's handle to the common store.
 pub(crate) struct Common {
     store: Arc<SqliteStore>,
-    /// Held by each append of any server.
-    turn: Arc<Mutex<()>>,
+    both: Arc<Both>,
+    number: usize,
     pub(crate) between: Mutex<Option<Between>>,
     pub(crate) conflicts: AtomicUsize,
     pub(crate) exclusive: AtomicUsize,
@@ -33,17 +44,22 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn in_dir(dir: &Path) -> Self {
-        Self::on(Arc::new(open(dir)), Arc::default())
+        Self::on(Arc::new(open(dir)), Arc::default(), 0)
     }
 
-    fn on(store: Arc<SqliteStore>, turn: Arc<Mutex<()>>) -> Self {
+    fn on(store: Arc<SqliteStore>, both: Arc<Both>, number: usize) -> Self {
         let (conflicts, exclusive) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { store, turn, between: Mutex::default(), conflicts, exclusive }
+        Self { store, both, number, between: Mutex::default(), conflicts, exclusive }
     }
 
     /// The handle of another server.
     pub(crate) fn another(&self) -> Self {
-        Self::on(Arc::clone(&self.store), Arc::clone(&self.turn))
+        Self::on(Arc::clone(&self.store), Arc::clone(&self.both), self.number + 1)
+    }
+
+    /// Ends this server's lead.
+    pub(crate) fn resign(&self) {
+        self.both.leader.lock().take_if(|leader| *leader == self.number);
     }
 
     pub(crate) fn embedded_store(&self) -> &SqliteStore {
@@ -54,6 +70,13 @@ impl Common {
         let outcomes = self.store.append(batch);
         let conflicts = outcomes.iter().filter(|one| matches!(one, Outcome::Conflict { .. }));
         self.conflicts.fetch_add(conflicts.count(), Ordering::SeqCst);
+        let named = self.store.names().unwrap();
+        for (run, _) in batch.iter().zip(&outcomes).filter(|(_, one)| **one == Outcome::Appended) {
+            let name = named.iter().find(|row| row.session == run.session);
+            if let (Some(name), Some(row)) = (name.and_then(|row| row.name.clone()), &run.row) {
+                self.both.rows.lock().insert(name, SessionRow::clone(row));
+            }
+        }
         outcomes
     }
 }
@@ -86,12 +109,23 @@ impl SharedStore for Common {
         Ok(names.iter().map(head_of).collect())
     }
 
+    fn due(&self, now: Timestamp, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let rows = self.both.rows.lock();
+        let is_due = |row: &SessionRow| row.next_due.is_some_and(|due| due <= now);
+        let due = rows.iter().filter(|(_, row)| is_due(row)).map(|(name, _)| name.clone());
+        Ok(due.take(max).collect())
+    }
+
+    fn lead(&self) -> bool {
+        *self.both.leader.lock().get_or_insert(self.number) == self.number
+    }
+
     fn exclusively(
         &self,
         _names: &[Vec<u8>],
         decide: &mut dyn FnMut() -> Vec<Run>,
     ) -> Vec<Outcome> {
-        let turn = self.turn.lock();
+        let turn = self.both.turn.lock();
         self.exclusive.fetch_add(1, Ordering::SeqCst);
         self.append_in_turn(&decide(), &turn)
     }
@@ -107,7 +141,7 @@ impl Store for Common {
     }
 
     fn append(&self, batch: &[Run]) -> Vec<Outcome> {
-        let turn = self.turn.lock();
+        let turn = self.both.turn.lock();
         if let Some(between) = &mut *self.between.lock() {
             between(&self.store, batch);
         }

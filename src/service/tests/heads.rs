@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tempfile::TempDir;
 
-use super::clock::{add, value};
+use super::clock::{add, put, value};
 use super::common::two;
 use super::service::*;
 use crate::board::{LogName, Revision, SessionCommand};
@@ -90,4 +90,19 @@ async fn watchers_of_both_servers_see_each_commit_once() {
     let board = caught_up(&services[0], "s").await.unwrap();
     assert_eq!(board.log(&LogName::Requests).unwrap().len() as u64, 2 * WRITES);
     services[0].reach(&name("s"), Revision(1), Duration::ZERO).await.unwrap();
+}
+
+/// A value expires though the server that wrote it is gone, and the one that leads never read its session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_leader_expires_what_another_server_wrote() {
+    let dir = TempDir::new().unwrap();
+    let (stores, [one, other]) = two(dir.path());
+    one.receipt(write_to("s", put("x", "1", Some("1s"))), vec![]).await.unwrap();
+    stop(one).await;
+    stores[0].resign();
+    while value(&caught_up(&other, "s").await.unwrap(), "x").is_some() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let board = caught_up(&other, "s").await.unwrap();
+    assert_eq!(board.revision(), Revision(2));
 }

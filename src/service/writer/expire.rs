@@ -69,6 +69,10 @@ impl Writer {
             return false;
         }
         self.sweep_after = None;
+        if self.store.shared().is_some_and(|store| !store.lead()) {
+            self.sweep_after = Some(Instant::now() + SWEEP_EVERY);
+            return false;
+        }
         while let Some((name, deadline)) = self.retries.take_due() {
             self.deadlines.set(&name, Some(deadline));
         }

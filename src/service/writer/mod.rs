@@ -347,9 +347,11 @@ impl Writer {
     pub(super) fn runs(&self, batch: Batch) -> Written {
         let Batch { staged, verdicts, links, .. } = batch;
         let mut written = Written { verdicts, links, ..Written::default() };
+        let is_shared = self.store.shared().is_some();
         for (name, mut staging) in staged {
             match staging.take_run() {
-                Some(run) => {
+                Some(mut run) => {
+                    run.row = if is_shared { staging.row(&name).map(Box::new) } else { None };
                     written.runs.push(run);
                     written.parts.push((name, staging));
                 }

@@ -6,18 +6,19 @@ use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
-    KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, Timestamp, decide,
-    decide_prepared, decide_unread, expire, stored,
+    KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, SessionName, Summary,
+    Timestamp, decide, decide_prepared, decide_unread, expire, stored,
 };
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
 use crate::service::history::deletion::end_before;
 use crate::service::job::{ImagesIn, WriteJob};
+use crate::service::sessions::by_id::summary_row;
 use crate::service::sessions::loader::{AtHand, Loader};
 use crate::service::sessions::recent_commits::Weighed;
 use crate::service::sessions::replay::go_on;
 use crate::service::sessions::session::{Published, Session};
-use crate::store::{End, NameClaim, Run};
+use crate::store::{End, NameClaim, Run, SessionRow};
 
 /// A session's part of a batch.
 pub(crate) struct Staging {
@@ -166,6 +167,25 @@ impl Staging {
         let run =
             Run { session, expected, ends, frames, claim, grows, adopts, group: None, row: None };
         (!run.frames.is_empty()).then_some(run)
+    }
+
+    /// Returns the session as of its staged head, for an engine whose lists are queries.
+    pub(crate) fn row(&self, name: &SessionName) -> Option<SessionRow> {
+        let board = &self.board;
+        let summary = Summary::of(board, name, self.history_bytes, 0);
+        let framed = summary_row(&summary)?.frame;
+        let labels = board.life().into_iter().flat_map(|life| life.labels.iter());
+        let exists = board.life().is_some();
+        Some(SessionRow {
+            exists,
+            updated_at: board.updated_at(),
+            next_due: board.next_due(),
+            labels: labels.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            asks: exists && !board.asked().open().is_empty(),
+            requests: exists && !board.tasks().claimable().is_empty(),
+            is_over_budget: board.budget_passed().is_some(),
+            summary: framed,
+        })
     }
 
     /// Returns the claim of the session's name, if the staged commits create, adopt or end the session.
