@@ -11,6 +11,7 @@ mod shared;
 mod types;
 
 mod options;
+mod pinned;
 mod sqlite;
 
 use std::ops::ControlFlow;
@@ -20,12 +21,12 @@ use crate::board::{Epoch, Revision, SessionId};
 pub use blobs::draft::BlobDraft;
 pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
+pub use pinned::Pinned;
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use shared::{Head, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
-pub use sqlite::pins::Pin;
 pub use types::error::StoreError;
 pub use types::progress::{Progress, Reached, Stage};
 pub use types::run::{End, NameClaim, Outcome, Run, SessionRow};
@@ -73,8 +74,10 @@ pub trait Store: BlobStore {
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError>;
 
-    /// Returns the revision of the session's base in force, if any. Does not block.
-    fn base(&self, session: SessionId) -> Option<Revision>;
+    /// Returns the revision of the session's base in force, if any.
+    /// # Errors
+    /// If it cannot be read.
+    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError>;
 
     /// Visits the frames of the session's base in order, until `visit` breaks. Without a base it visits none. A slow
     /// visitor blocks nobody.
@@ -92,7 +95,7 @@ pub trait Store: BlobStore {
     ///
     /// # Errors
     /// [`StoreError::NoHistory`] if the session has no history of its own.
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError>;
+    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError>;
 
     /// Begins a staged history under an unknown id: a base, commits by ordinary runs, or both. It belongs to no
     /// session until a run [adopts](Run::adopts) it. The next start discards staged histories.

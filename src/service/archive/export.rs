@@ -18,10 +18,11 @@ use crate::board::stored::archive::{
 };
 use crate::board::stored::decode_commit;
 use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionChange, SessionId};
+use crate::service::history::blocking;
 use crate::service::image_pins::ImagePin;
 use crate::service::limiter::Permit;
 use crate::service::{Published, Service, ServiceError};
-use crate::store::{PageMax, Pin, Store, StoreError};
+use crate::store::{PageMax, Pinned, Store, StoreError};
 
 /// The time after which the export for a stalled reader is aborted, since it holds a thread.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -95,7 +96,7 @@ impl Service {
         &self,
         now: Arc<Board>,
         ends: Option<Ends>,
-        pin: Pin,
+        pin: Box<dyn Pinned>,
         held: (Permit, ImagePin),
     ) -> Export {
         let (pieces, received) = mpsc::channel(1);
@@ -104,7 +105,7 @@ impl Service {
             let mut out = Out { runtime, pieces, lines: String::new() };
             let (head, lost) = ends.map(|ends| (ends.head, ends.lost)).unzip();
             let lost = lost.unwrap_or_default();
-            let source = Source { store: &*store, pin: &pin, board: &now, head, lost };
+            let source = Source { store: &*store, pin: &*pin, board: &now, head, lost };
             let last = match write(&source, &mut out) {
                 Ok(()) => Piece::End,
                 Err(Stop::Gone) => return,
@@ -119,8 +120,9 @@ impl Service {
     }
 
     /// Pins the history of a board.
-    pub(super) async fn pin(&self, now: &Board) -> Result<Pin, ServiceError> {
-        let pin = self.inner.deps.store.pin(now.id())?;
+    pub(super) async fn pin(&self, now: &Board) -> Result<Box<dyn Pinned>, ServiceError> {
+        let (store, session) = (Arc::clone(&self.inner.deps.store), now.id());
+        let pin = blocking(move || Ok(store.pin(session)?)).await?;
         let base = pin.base().unwrap_or(now.oldest());
         if base == now.oldest() {
             return Ok(pin);
@@ -212,7 +214,7 @@ impl Out {
 /// The source of an archive.
 struct Source<'a> {
     store: &'a dyn Store,
-    pin: &'a Pin,
+    pin: &'a dyn Pinned,
     board: &'a Board,
     /// The last revision of a damaged session.
     head: Option<Revision>,

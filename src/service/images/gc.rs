@@ -112,7 +112,7 @@ impl Gc {
         for (id, bytes) in bytes {
             let Some(session) = self.directory.identities().running(id) else { continue };
             let summary = session.summary();
-            let may_have = self.store.base(id).is_some() || summary.blobs > 0;
+            let may_have = self.store.base(id)?.is_some() || summary.blobs > 0;
             if may_have || summary.image_bytes < bytes {
                 self.schedule.ask(session.name(), Duration::ZERO);
             }
@@ -158,7 +158,7 @@ impl Gc {
         }
         // A blob that was uploaded again before this board is young by now.
         let files = self.files(id)?;
-        let mut unnamed = self.unnamed_by(&board);
+        let mut unnamed = self.unnamed_by(&board)?;
         let is_left = unnamed.iter().any(|sha256| files.young.contains_key(sha256));
         unnamed.retain(|sha256| !files.young.contains_key(sha256));
         self.without_retained(&mut unnamed, &board)?;
@@ -188,14 +188,14 @@ impl Gc {
     }
 
     /// Returns the images and blobs of a board that its entries and its state do not name.
-    fn unnamed_by(&self, board: &Board) -> BTreeSet<Digest> {
+    fn unnamed_by(&self, board: &Board) -> Result<BTreeSet<Digest>, StoreError> {
         // A history without a base still has the commit of each image, though perhaps none that names a blob.
-        let mut unnamed: BTreeSet<Digest> = match self.store.base(board.id()) {
+        let mut unnamed: BTreeSet<Digest> = match self.store.base(board.id())? {
             Some(_) => board.images().map(|(sha256, _)| *sha256).collect(),
             None => board.blobs().keys().copied().collect(),
         };
         without_named(&mut unnamed, board);
-        unnamed
+        Ok(unnamed)
     }
 
     /// Takes out what a board's retained history names.

@@ -96,7 +96,7 @@ pub(crate) fn oldest_stored(
     store: &dyn Store,
     session: SessionId,
 ) -> Result<Revision, ServiceError> {
-    if let Some(base) = store.base(session) {
+    if let Some(base) = store.base(session)? {
         return Ok(base);
     }
     let first = store.commits(session, Revision::default(), ONE)?;
@@ -238,8 +238,8 @@ pub(crate) fn beginning(
     session: SessionId,
     oldest: Revision,
 ) -> Result<Board, ServiceError> {
-    let Some(base) = store.base(session) else { return Ok(Board::absent(session, oldest)) };
-    read_base(store, session, base).map_err(|error| match store.base(session) {
+    let Some(base) = store.base(session)? else { return Ok(Board::absent(session, oldest)) };
+    read_base(store, session, base).map_err(|error| match store.base(session).ok().flatten() {
         // Another base replaced it meanwhile.
         Some(now) if now != base => ServiceError::Compacted { oldest: now },
         Some(_) | None => error,

@@ -125,7 +125,7 @@ impl Finding<'_> {
     /// lost.
     fn know(&mut self, summary: Summary, stored: Option<&StoredSession>) {
         let Extent { session, revision, .. } = summary.extent;
-        let base = self.store.base(session);
+        let base = self.store.base(session).ok().flatten();
         let found = stored.map(|stored| stored.head);
         let is_lost = match found {
             Some(head) => is_of_history(&summary, base) && revision > head,

@@ -14,7 +14,7 @@ use super::service::POLICY;
 use crate::board::{Digest, Epoch, Revision, SessionId, Timestamp};
 use crate::service::{Clock, Service};
 use crate::store::{
-    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pin, Run, SessionRow,
+    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pinned, Run, SessionRow,
     SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob, TokenRow,
 };
 
@@ -157,7 +157,7 @@ impl Store for Common {
         self.store.commits(session, after, max)
     }
 
-    fn base(&self, session: SessionId) -> Option<Revision> {
+    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
         self.store.base(session)
     }
 
@@ -169,7 +169,7 @@ impl Store for Common {
         self.store.read_base(session, visit)
     }
 
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
         self.store.pin(session)
     }
 

@@ -16,7 +16,7 @@ use crate::board::{Digest, Revision, SessionId};
 use crate::service::*;
 use crate::store::{
     BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow,
-    Outcome, PageMax, Pin, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError,
+    Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError,
     Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
@@ -146,7 +146,7 @@ impl Store for Cramped {
         self.store.commits(session, after, max)
     }
 
-    fn base(&self, session: SessionId) -> Option<Revision> {
+    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
         self.store.base(session)
     }
 
@@ -158,7 +158,7 @@ impl Store for Cramped {
         self.store.read_base(session, visit)
     }
 
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
+    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
         self.store.pin(session)
     }
 

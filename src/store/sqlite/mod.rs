@@ -33,12 +33,13 @@ use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{
-    Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pin,
+    Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pinned,
     Progress, Record, Run, SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow,
     TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId};
 use index::Histories;
+use pins::Pin;
 use rows::journal::Journal;
 use rows::read;
 use rows::read::Readers;
@@ -98,8 +99,8 @@ impl Store for SqliteStore {
         self.readers.page(session, after, max, None)
     }
 
-    fn base(&self, session: SessionId) -> Option<Revision> {
-        self.histories.read().base(session).map(|base| base.revision)
+    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
+        Ok(self.histories.read().base(session).map(|base| base.revision))
     }
 
     fn read_base(
@@ -111,8 +112,8 @@ impl Store for SqliteStore {
         self.readers.visit_base(session, base, None, visit)
     }
 
-    fn pin(&self, session: SessionId) -> Result<Pin, StoreError> {
-        Pin::of(&self.readers, session)
+    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
+        Ok(Box::new(Pin::of(&self.readers, session)?))
     }
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {

@@ -12,16 +12,14 @@ use super::index::Base;
 use super::rows::positions::Rows;
 use super::rows::read::Readers;
 use crate::board::{Revision, SessionId};
-use crate::store::{JournalId, PageMax, StoreError};
+use crate::store::{JournalId, PageMax, Pinned, StoreError};
 
 /// The maximum lifetime of a pin.
 pub(crate) const PIN_TIME_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// A session's pinned history: its base and every commit after the base stay readable.
-///
-/// A pin expires after an hour. From then on, reads of forgotten history are [`StoreError::Forgotten`].
+/// A session's pinned history, for at most an hour.
 #[derive(Debug)]
-pub struct Pin {
+pub(crate) struct Pin {
     readers: Arc<Readers>,
     session: SessionId,
     base: Option<Base>,
@@ -43,25 +41,18 @@ impl Pin {
         drop(histories);
         Ok(Self { readers, session, base, id })
     }
+}
 
-    /// The session of the pinned history.
-    #[must_use]
-    pub fn session(&self) -> SessionId {
+impl Pinned for Pin {
+    fn session(&self) -> SessionId {
         self.session
     }
 
-    /// The revision of the pinned base, if the history has one.
-    #[must_use]
-    pub fn base(&self) -> Option<Revision> {
+    fn base(&self) -> Option<Revision> {
         self.base.map(|base| base.revision)
     }
 
-    /// Returns the commits after a revision, as [`Store::commits`](crate::store::Store::commits) does.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Store::commits`](crate::store::Store::commits).
-    pub fn commits(
+    fn commits(
         &self,
         after: Revision,
         max: PageMax,
@@ -69,15 +60,7 @@ impl Pin {
         self.readers.page(self.session, after, max, Some(self.id))
     }
 
-    /// Visits the frames of the base, as [`Store::read_base`](crate::store::Store::read_base) does.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Store::read_base`](crate::store::Store::read_base).
-    pub fn read_base(
-        &self,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    fn read_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), StoreError> {
         let Some(base) = self.base else { return Ok(()) };
         self.readers.visit_base(self.session, base, Some(self.id), visit)
     }
@@ -105,14 +88,14 @@ pub(crate) struct Cut {
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     last: u64,
-    sessions: HashMap<SessionId, Pinned>,
+    sessions: HashMap<SessionId, PinsOfOne>,
     /// Cuts that no pin keeps any more.
     released: Vec<Cut>,
 }
 
 /// The pins and cuts of one session.
 #[derive(Debug, Default)]
-struct Pinned {
+struct PinsOfOne {
     /// The base revision and start of each pin.
     pins: BTreeMap<PinId, (Revision, Instant)>,
     /// Oldest first.
@@ -175,7 +158,7 @@ impl Pins {
 
     /// Returns true if kept cuts can now be deleted.
     pub(crate) fn are_due(&self, now: Instant) -> bool {
-        let is_due = |pinned: &Pinned| !pinned.cuts.is_empty() && pinned.is_over(now);
+        let is_due = |pinned: &PinsOfOne| !pinned.cuts.is_empty() && pinned.is_over(now);
         !self.released.is_empty() || self.sessions.values().any(is_due)
     }
 
@@ -190,7 +173,7 @@ impl Pins {
     }
 }
 
-impl Pinned {
+impl PinsOfOne {
     /// Returns true if a pin has expired.
     fn is_over(&self, now: Instant) -> bool {
         self.pins.values().any(|(_, since)| !is_held(*since, now))

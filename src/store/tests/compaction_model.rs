@@ -183,7 +183,7 @@ impl Model {
         let heads: Vec<_> = own().map(|(session, history)| (*session, history.head())).collect();
         assert_eq!(sessions, heads);
         for (session, history) in &self.histories {
-            assert_eq!(store.base(*session).map(|base| base.0), history.base);
+            assert_eq!(store.base(*session).unwrap().map(|base| base.0), history.base);
             let commits = read(store, *session, history.base.unwrap_or(0), PAGE);
             assert!(commits == history.commits, "{session}");
         }

@@ -18,7 +18,7 @@ const PAGE: PageMax = PageMax { commits: 3, bytes: 1 << 20 };
 type Read = (Vec<Vec<u8>>, Vec<(u64, Vec<u8>)>);
 
 /// Reads all that a pin holds.
-fn read(pin: &Pin) -> Result<Read, StoreError> {
+fn read(pin: &dyn Pinned) -> Result<Read, StoreError> {
     let (mut parts, mut at) = (Vec::new(), pin.base().unwrap_or_default());
     let session = pin.session();
     pin.read_base(&mut |frame| {
@@ -54,9 +54,9 @@ fn a_pinned_history_is_read_until_its_pin_is_dropped() {
     cut(&store, ANNA, 2);
     let pin = store.pin(ANNA).unwrap();
     cut(&store, ANNA, 4);
-    assert_eq!(read(&before).unwrap(), (vec![], bodies(1..=5)));
+    assert_eq!(read(&*before).unwrap(), (vec![], bodies(1..=5)));
     let base = vec![b"base 2".to_vec(), b"more".to_vec()];
-    assert_eq!(read(&pin).unwrap(), (base.clone(), bodies(3..=5)));
+    assert_eq!(read(&*pin).unwrap(), (base.clone(), bodies(3..=5)));
     let forgotten = store.commits(ANNA, Revision(3), PAGE).unwrap_err();
     assert!(matches!(forgotten, StoreError::Forgotten { base: Revision(4), .. }), "{forgotten}");
 
@@ -67,7 +67,7 @@ fn a_pinned_history_is_read_until_its_pin_is_dropped() {
     while store.idle() {}
     assert!(!store.has_unpinned());
     assert_eq!(count(&dir, "journal WHERE session = x'0000000000000000000000000000000a'"), 3);
-    assert_eq!(read(&pin).unwrap(), (base, bodies(3..=5)));
+    assert_eq!(read(&*pin).unwrap(), (base, bodies(3..=5)));
     drop(pin);
     while store.idle() {}
     assert_eq!(count(&dir, "journal WHERE session = x'0000000000000000000000000000000a'"), 1);
@@ -143,7 +143,7 @@ struct Model<'a> {
     store: &'a SqliteStore,
     commits: BTreeMap<u64, Vec<u8>>,
     base: u64,
-    pins: Vec<Pin>,
+    pins: Vec<Box<dyn Pinned>>,
 }
 
 impl Model<'_> {
@@ -195,7 +195,7 @@ impl Model<'_> {
     fn check(&self) {
         for pin in &self.pins {
             let base = pin.base().unwrap_or_default().0;
-            let (parts, commits) = read(pin).unwrap();
+            let (parts, commits) = read(&**pin).unwrap();
             let first = parts.first().map(|part| String::from_utf8_lossy(part).into_owned());
             assert_eq!(first, (base > 0).then(|| format!("base {base}")));
             let kept = self.commits.range(base + 1..).map(|(n, body)| (*n, body.clone()));

@@ -35,7 +35,7 @@ fn a_page_has_as_much_as_was_asked_for_and_one_commit_at_least() {
     assert_eq!(page(&store, 3, PAGE), [4, 5], "reads go on");
     let nobody = SessionId(uuid::Uuid::from_u128(0xc));
     assert_eq!(store.commits(nobody, Revision(0), PAGE).unwrap(), []);
-    assert_eq!(store.base(nobody), None);
+    assert_eq!(store.base(nobody).unwrap(), None);
 }
 
 #[test]

@@ -37,11 +37,11 @@ fn counts(dir: &TempDir) -> (u64, u64, u64) {
 fn an_adopted_history_is_the_sessions() {
     let dir = TempDir::new().unwrap();
     let store = staged(&dir);
-    assert_eq!(store.base(ANNA), None);
+    assert_eq!(store.base(ANNA).unwrap(), None);
     assert_eq!(stored(&store).len(), 1, "a staged history is in no replay");
     assert_eq!(store.append(&[adopting(ANNA, 12, &["a13"])]), [Outcome::Appended]);
     let after = |store: &SqliteStore| {
-        assert_eq!(store.base(ANNA), Some(Revision(10)));
+        assert_eq!(store.base(ANNA).unwrap(), Some(Revision(10)));
         let (parts, rows) = replayed(store);
         assert_eq!(parts, [part(ANNA, 10, "x"), part(ANNA, 10, "y")]);
         let rows: Vec<_> = rows.iter().map(|row| (row.1, row.2)).collect();
