@@ -12,6 +12,7 @@ use futures_util::future::OptionFuture;
 use tokio::{
     net::{TcpListener, TcpSocket},
     signal::unix::{Signal, SignalKind, signal},
+    time::MissedTickBehavior,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -29,13 +30,16 @@ use crate::http::{
 };
 use crate::mcp;
 use crate::service::{Clock, LoadError, Options, QaSession, Service};
-use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
+use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 use crate::ui;
 
 /// The time for open requests to finish at shutdown. Together with the writer and the store, the server stops within
 /// 10 s.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
+
+/// The time between two looks at the tokens of a store that other servers write to. A revocation takes as long.
+const TOKENS_EVERY: Duration = Duration::from_millis(500);
 
 /// The limits of the metrics listener: a few scrapers and probes.
 const OBSERVERS: ConnectionLimits = ConnectionLimits {
@@ -69,6 +73,20 @@ pub enum Error {
         /// The store's error.
         source: StoreError,
     },
+    /// The PostgreSQL service is refused or cannot be reached.
+    #[error("cannot open {url}")]
+    Service {
+        /// The address, shown without its password.
+        url: String,
+        /// The store's error.
+        source: StoreError,
+    },
+    /// The first token of a store without a data directory has no file to be told in.
+    #[error(
+        "the store has no token yet: give one by --admin-token-file, or make one with 'blackboard token create --scopes \
+         admin --name NAME --store URL'"
+    )]
+    NoToken,
     /// The data directory cannot be read, as without the permission.
     #[error("cannot read the data directory {}", data.display())]
     Unreadable {
@@ -122,8 +140,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let signals = Signals::listen().map_err(Error::Signals)?;
     // An exposed server and an address in use are refused before a data directory is created.
     let may_have_tokens = config.require_token || config.admin_token_file.is_some();
-    let is_there = SqliteStore::is_in(&config.data)
-        .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
+    let is_there = config.store.is_some()
+        || SqliteStore::is_in(&config.data)
+            .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
     refuse_exposure(&config, may_have_tokens || is_there)?;
     let listener = bind(config.listen)?;
     let metrics = config.metrics_listen.map(bind).transpose()?;
@@ -131,14 +150,15 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
+    tokio::spawn(keep_up(tokens.clone(), shutdown.clone()));
     let edge_options = EdgeOptions {
-        allowed_hosts: config.allowed_hosts,
-        cors_origins: config.cors_origins,
-        trusted_proxies: config.trusted_proxies,
+        allowed_hosts: config.allowed_hosts.clone(),
+        cors_origins: config.cors_origins.clone(),
+        trusted_proxies: config.trusted_proxies.clone(),
     };
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
-    let routes = routes(&service, &tokens, config.public_url, streams);
+    let routes = routes(&service, &tokens, config.public_url.clone(), streams);
     let router = edge(routes, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -152,14 +172,14 @@ pub async fn run(config: Config) -> Result<(), Error> {
         _ => None,
     };
     // The line below tells clients that the server is ready, so the control socket opens before it.
-    let socket = control_socket(&config.data);
+    let socket = if config.store.is_none() { control_socket(&config.data) } else { None };
     tracing::info!(
         target: LISTENING,
         version = env!("CARGO_PKG_VERSION"),
         url = %format_args!("http://{address}"),
         page = %format_args!("http://{address}{}", ui::PATH),
         docs = %format_args!("http://{address}/docs"),
-        store = %config.data.display(),
+        store = %place(&config),
         sessions = service.len(),
         tokens = if tokens.are_required() { "required" } else { "not required" },
         "listening"
@@ -184,6 +204,12 @@ pub async fn run(config: Config) -> Result<(), Error> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Returns the place of the store, without secrets.
+fn place(config: &Config) -> String {
+    let directory = || config.data.display().to_string();
+    config.store.as_ref().map_or_else(directory, ToString::to_string)
 }
 
 /// Returns the routes of HTTP, with the other doors.
@@ -226,6 +252,21 @@ async fn answer_commands(
     }
 }
 
+/// Takes in the tokens that other servers of the store change.
+async fn keep_up(tokens: Tokens, shutdown: CancellationToken) {
+    if !tokens.are_shared() {
+        return;
+    }
+    let mut ticks = tokio::time::interval(TOKENS_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+        let tokens = tokens.clone();
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || tokens.refresh()).await {
+            tracing::debug!(%error, "the tokens of other servers are not known");
+        }
+    }
+}
+
 /// Reserves an address. Nobody can connect before [`listen`].
 fn bind(listen: SocketAddr) -> Result<TcpSocket, Error> {
     let bound = || {
@@ -246,8 +287,14 @@ fn listen(socket: TcpSocket, listen: SocketAddr) -> Result<(TcpListener, SocketA
     Ok((listener, address))
 }
 
-/// Opens the store and loads the sessions.
-fn start(config: &Config) -> Result<(Service, Tokens), Error> {
+/// Opens the store, and returns it with its clock.
+fn open(config: &Config) -> Result<(Arc<dyn Store>, Clock), Error> {
+    if let Some(url) = &config.store {
+        let store = PostgresStore::open(url)
+            .map_err(|source| Error::Service { url: url.to_string(), source })?;
+        let clock = Clock::ahead(store.clock_lead());
+        return Ok((Arc::new(store), clock));
+    }
     let sync = match config.sync {
         SyncPolicy::Full => SyncLevel::Full,
         SyncPolicy::Normal => SyncLevel::Normal,
@@ -255,8 +302,14 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
     let store = SqliteStore::open(&config.data, options)
         .map_err(|source| Error::Store { data: config.data.clone(), source })?;
-    let store: Arc<dyn Store> = Arc::new(store);
-    let tokens = tokens(config, &store)?;
+    Ok((Arc::new(store), Clock::system()))
+}
+
+/// Opens the store and loads the sessions.
+fn start(config: &Config) -> Result<(Service, Tokens), Error> {
+    let (store, clock) = open(config)?;
+    let tokens = tokens(config, &store, &clock)?;
+    let cache = config.store.is_none().then(|| config.data.join("cache"));
     let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
     let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;
     let policy = Policy {
@@ -270,14 +323,14 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     let options = Options {
         qa_session: config.qa_session.clone().map(|name| QaSession { name, last }),
         memory_budget: config.memory_budget.0,
-        thumbnails: Some(config.data.join("cache").join("thumbnails")),
+        thumbnails: cache.as_ref().map(|cache| cache.join("thumbnails")),
         search: match config.search {
-            Search::On => Some(config.data.join("cache").join("search.db")),
+            Search::On => cache.map(|cache| cache.join("search.db")),
             Search::Off => None,
         },
         ..Options::default()
     };
-    let service = Service::start_with(store, policy, Clock::system(), options)?;
+    let service = Service::start_with(store, policy, clock, options)?;
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }
@@ -285,15 +338,21 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
 }
 
 /// Opens the tokens, and creates the first one if required.
-fn tokens(config: &Config, store: &Arc<dyn Store>) -> Result<Tokens, Error> {
+fn tokens(config: &Config, store: &Arc<dyn Store>, clock: &Clock) -> Result<Tokens, Error> {
     let limits = TokenLimits {
         rate: NonZeroU32::new(config.token_rate),
         streams_max: config.token_streams_max,
     };
-    let tokens = Tokens::open(Arc::clone(store), Clock::system(), limits)
-        .map_err(|source| Error::Store { data: config.data.clone(), source })?;
+    let tokens = Tokens::open(Arc::clone(store), clock.clone(), limits).map_err(|source| {
+        match &config.store {
+            Some(url) => Error::Service { url: url.to_string(), source },
+            None => Error::Store { data: config.data.clone(), source },
+        }
+    })?;
     if let Some(path) = &config.admin_token_file {
         given_token(&tokens, path)?;
+    } else if config.require_token && config.store.is_some() && !tokens.are_required() {
+        return Err(Error::NoToken);
     } else if config.require_token
         && let Some(path) = first_token(&tokens, &config.data)?
     {

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 
 use crate::board::{ByteSize, SessionName};
 use crate::http::{AllowedHosts, CorsOrigins, PublicUrl, TrustedProxies};
+use crate::store::PostgresUrl;
 
 /// The address that the server listens on by default.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8733";
@@ -43,6 +44,16 @@ pub struct Config {
     /// Directory that holds the store; created if absent
     #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
+
+    /// The service that holds the store.
+    #[arg(
+        long,
+        env = "BLACKBOARD_STORE",
+        value_name = "URL",
+        hide_env_values = true,
+        help = "Address of a PostgreSQL service that holds the store instead of --data, for any number of servers: postgres://USER:PASSWORD@HOST/DATABASE, with libpq's parameters, such as sslmode=verify-full, and target_session_attrs=read-write for several hosts"
+    )]
+    pub store: Option<PostgresUrl>,
 
     /// Host names, separated by commas, by which clients may address the server; IP addresses and localhost are always allowed
     #[arg(

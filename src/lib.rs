@@ -17,6 +17,7 @@ pub mod mcp;
 pub mod metrics;
 pub mod printable;
 pub mod prompt;
+pub mod roots;
 pub mod search;
 pub mod service;
 pub mod store;

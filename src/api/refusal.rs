@@ -254,7 +254,7 @@ impl From<ServiceError> for Refusal {
             ServiceError::Compacted { oldest } => {
                 Self::new(code, detail).member("oldest_revision", &oldest)
             }
-            ServiceError::Poisoned { outcome_unknown: true } => {
+            ServiceError::Poisoned { outcome_unknown: true } | ServiceError::InDoubt => {
                 Self::new(code, detail).member("outcome", "unknown")
             }
             ServiceError::StoreFull | ServiceError::Store(StoreError::Full) => {

@@ -1,7 +1,8 @@
 //! Creates, looks up and revokes the tokens of a store. A change takes effect once it is durable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -144,6 +145,8 @@ struct Inner {
     changing: Mutex<()>,
     kept: OnceLock<KeptBecause>,
     refused: RefusedTokens,
+    /// The version of the rows that were read last, in a store that other servers write to.
+    version: AtomicU64,
 }
 
 #[derive(Default)]
@@ -181,7 +184,62 @@ impl Tokens {
         }
         let (known, changing) = (RwLock::new(known), Mutex::default());
         let (kept, refused) = (OnceLock::new(), RefusedTokens::new(limits.rate));
-        Ok(Self(Arc::new(Inner { store, clock, limits, known, changing, kept, refused })))
+        Ok(Self(Arc::new(Inner {
+            store,
+            clock,
+            limits,
+            known,
+            changing,
+            kept,
+            refused,
+            version: AtomicU64::new(u64::MAX),
+        })))
+    }
+
+    /// Returns true if other servers may change the tokens of the store.
+    #[must_use]
+    pub fn are_shared(&self) -> bool {
+        self.0.store.shared().is_some()
+    }
+
+    /// Takes in what other servers of the store changed. A revocation by one holds here from then on.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn refresh(&self) -> Result<(), StoreError> {
+        let Some(shared) = self.0.store.shared() else { return Ok(()) };
+        // Read before the rows, so that a change in between is seen next time.
+        let version = shared.tokens_version()?;
+        if self.0.version.load(Ordering::Acquire) == version {
+            return Ok(());
+        }
+        let rows = self.0.store.tokens()?;
+        let mut known = self.0.known.write();
+        let stored: HashSet<Uuid> = rows.iter().map(|row| row.id).collect();
+        let gone: Vec<TokenId> =
+            known.by_id.keys().filter(|id| !stored.contains(&id.0)).copied().collect();
+        gone.into_iter().for_each(|id| known.remove(id));
+        for row in &rows {
+            match row.body.as_deref().map(|body| decode(row.id, body)) {
+                Some(Ok((token, hash))) => {
+                    let same = known.by_id.get(&token.id).map(|held| held.grant.token());
+                    if same != Some(&token) {
+                        known.put(Held::new(token, hash, self.0.limits));
+                    }
+                }
+                Some(Err(why)) => tracing::error!(id = %row.id, %why, "a token cannot be read"),
+                None => tracing::error!(id = %row.id, "a token is damaged"),
+            }
+        }
+        if !rows.is_empty() {
+            known.open.cancel();
+        } else if known.open.is_cancelled() {
+            known.open = CancellationToken::new();
+        }
+        drop(known);
+        self.0.version.store(version, Ordering::Release);
+        Ok(())
     }
 
     /// Refuses to disable tokens from now on. Only the first reason is kept.
@@ -257,6 +315,7 @@ impl Tokens {
     /// As for [`create`](Self::create).
     pub fn adopt(&self, new: NewToken, secret: &Secret) -> Result<Created, AuthError> {
         let _changing = self.0.changing.lock();
+        self.refresh()?;
         let now = self.0.clock.now();
         let NewToken { name, scopes, sessions, agent, expires_at, anyway } = new;
         if scopes.iter().next().is_none() || !(1..=PATTERNS_MAX).contains(&sessions.len()) {
@@ -305,6 +364,7 @@ impl Tokens {
         let unreadable = |why: Unreadable| AuthError::Unreadable(why.to_string());
         let (token, hash) = decode(id.0, body.as_bytes()).map_err(unreadable)?;
         let _changing = self.0.changing.lock();
+        self.refresh()?;
         let now = self.0.clock.now();
         if self.0.known.read().by_id.contains_key(&id) {
             return Ok(None);
@@ -338,6 +398,7 @@ impl Tokens {
     /// [`AuthError::Unknown`] if there is no such token, or the store's error.
     pub fn revoke(&self, which: &str) -> Result<Token, AuthError> {
         let _changing = self.0.changing.lock();
+        self.refresh()?;
         let unknown = || AuthError::Unknown(which.to_owned());
         let id = self.live(which).ok_or_else(unknown)?;
         let (token, hash) = {
@@ -362,6 +423,7 @@ impl Tokens {
     /// [`AuthError::Kept`] if the server must not run without tokens, or the store's error.
     pub fn disable(&self) -> Result<usize, AuthError> {
         let _changing = self.0.changing.lock();
+        self.refresh()?;
         if let Some(because) = self.0.kept.get() {
             return Err(AuthError::Kept(*because));
         }

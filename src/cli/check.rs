@@ -165,6 +165,8 @@ impl Unsound {
                 | Unanswered::NotCreated(_)
                 | Unanswered::Unreadable { .. }
                 | Unanswered::Unreachable { .. }
+                | Unanswered::NotEmbedded(_)
+                | Unanswered::Service { .. }
                 | Unanswered::Load(_)
                 | Unanswered::Io(_)
                 | Unanswered::Ask(_),

@@ -14,18 +14,27 @@ use crate::board::Policy;
 use crate::control;
 use crate::control::{AskError, Asking, Request, converse};
 use crate::service::{Clock, LoadError, Options, Service};
-use crate::store::{SqliteStore, Store, StoreError};
+use crate::store::{PostgresStore, PostgresUrl, SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
     /// Directory that holds the store; a running server of this directory is asked to do the work
     #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     pub(super) data: PathBuf,
+
+    /// Address of the PostgreSQL service that holds the store, instead of a data directory; servers may be using it
+    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", hide_env_values = true)]
+    pub(super) store: Option<PostgresUrl>,
 }
 
 /// A data directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unanswered {
+    /// The command works on files.
+    #[error(transparent)]
+    NotEmbedded(StoreError),
+    #[error("cannot open {url}")]
+    Service { url: String, source: StoreError },
     #[error("{} is not a data directory: it has no blackboard.db", .0.display())]
     Absent(PathBuf),
     #[error(
@@ -66,8 +75,11 @@ pub(super) struct Here {
 }
 
 impl Directory {
-    /// Returns the directory if it holds a store.
+    /// Returns the directory if it holds a store. Refuses a store in a service.
     pub(super) fn present(&self) -> Result<&Path, Unanswered> {
+        if self.store.is_some() {
+            return Err(Unanswered::NotEmbedded(StoreError::NotEmbedded));
+        }
         let data = || self.data.clone();
         match SqliteStore::is_in(&self.data) {
             Ok(true) => Ok(&self.data),
@@ -76,8 +88,11 @@ impl Directory {
         }
     }
 
-    /// Refuses a directory without a store, unless the command may create one.
+    /// Refuses a directory without a store, unless the command may create one. A service has one, or gets one.
     pub(super) fn present_or(&self, creates: bool) -> Result<(), Unanswered> {
+        if self.store.is_some() {
+            return Ok(());
+        }
         match self.present() {
             Err(Unanswered::Absent(_)) if creates => Ok(()),
             Err(Unanswered::Absent(data)) => Err(Unanswered::NotCreated(data)),
@@ -108,12 +123,27 @@ impl Directory {
 
     /// Opens the sessions, here or through the running server.
     pub(super) fn answering(&self) -> Result<Answering, Unanswered> {
+        if let Some(url) = &self.store {
+            return self.answer_from(url, Options::default());
+        }
         self.answer_by(self.open()?, Options::default())
     }
 
     /// As [`answering`](Self::answering), read-only: this process does not change the store.
     pub(super) fn telling(&self) -> Result<Answering, Unanswered> {
-        self.answer_by(self.look()?, Options { reads_only: true, ..Options::default() })
+        let options = Options { reads_only: true, ..Options::default() };
+        if let Some(url) = &self.store {
+            return self.answer_from(url, options);
+        }
+        self.answer_by(self.look()?, options)
+    }
+
+    /// Opens the sessions of a service, beside the servers that use it.
+    fn answer_from(&self, url: &PostgresUrl, options: Options) -> Result<Answering, Unanswered> {
+        let failed = |source| Unanswered::Service { url: url.to_string(), source };
+        let store = PostgresStore::open(url).map_err(failed)?;
+        let clock = Clock::ahead(store.clock_lead());
+        Here::open(Arc::new(store), clock, options, failed)
     }
 
     fn answer_by(
@@ -124,14 +154,8 @@ impl Directory {
         let Some(store) = store else {
             return Ok(Answering::Server(self.data.clone()));
         };
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let clock = Clock::system();
-        let store: Arc<dyn Store> = Arc::new(store);
-        let limits = TokenLimits { rate: None, streams_max: 0 };
-        let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits)
-            .map_err(|source| Unanswered::Store { data: self.data.clone(), source })?;
-        let service = Service::start_with(store, owners_policy(), clock, options)?;
-        Ok(Answering::Here(Box::new(Here { runtime, service, tokens })))
+        let failed = |source| Unanswered::Store { data: self.data.clone(), source };
+        Here::open(Arc::new(store), Clock::system(), options, failed)
     }
 
     /// Connects to the server that has the directory.
@@ -168,6 +192,19 @@ fn ask_server(data: &Path, request: &Request) -> Result<Asking, Unanswered> {
 }
 
 impl Here {
+    fn open(
+        store: Arc<dyn Store>,
+        clock: Clock,
+        options: Options,
+        failed: impl FnOnce(StoreError) -> Unanswered,
+    ) -> Result<Answering, Unanswered> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let limits = TokenLimits { rate: None, streams_max: 0 };
+        let tokens = Tokens::open(Arc::clone(&store), clock.clone(), limits).map_err(failed)?;
+        let service = Service::start_with(store, owners_policy(), clock, options)?;
+        Ok(Answering::Here(Box::new(Self { runtime, service, tokens })))
+    }
+
     fn ask(&self, request: &Request) -> Result<Asking, Unanswered> {
         let (asking, answering) = UnixStream::pair()?;
         answering.set_nonblocking(true)?;

@@ -19,7 +19,7 @@ use crate::service::check;
 use crate::service::{
     Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,
 };
-use crate::store::{SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
+use crate::store::{PostgresUrl, SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
 
 /// Recover what is intact of a damaged data directory into a new one
 ///
@@ -35,6 +35,10 @@ pub(super) struct Salvage {
     /// The damaged data directory
     #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     data: PathBuf,
+
+    /// Address of a PostgreSQL service, which has tools of its own: salvage refuses it
+    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", hide = true)]
+    store: Option<PostgresUrl>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -76,8 +80,8 @@ impl Salvage {
     }
 
     fn salvage(self) -> Result<(), Unsalvaged> {
-        let Self { to, data } = self;
-        let directory = Directory { data };
+        let Self { to, data, store } = self;
+        let directory = Directory { data, store };
         directory.present()?;
         let data = directory.data;
         vacant_dir(&to).map_err(Unsalvaged::Occupied)?;

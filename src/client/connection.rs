@@ -15,8 +15,9 @@ use super::answer::Answer;
 use super::base_url::BaseUrl;
 use super::connector::{ConnectError, Connector};
 use super::error::Error;
-use super::tls::{self, Roots, RootsError};
+use super::tls;
 use super::token::Token;
+use crate::roots::{Roots, RootsError};
 
 /// The maximum size of an answer's head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;

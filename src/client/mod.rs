@@ -20,5 +20,4 @@ pub use connector::ConnectError;
 pub use error::Error;
 pub use problem::{PROBLEM_BYTES_MAX, Problem};
 pub use sse::{EVENT_BYTES_MAX, Event, Events};
-pub use tls::{CA_BYTES_MAX, Roots, RootsError};
 pub use token::{InvalidToken, TOKEN_BYTES_MAX, Token, TokenError};

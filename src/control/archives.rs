@@ -36,7 +36,7 @@ struct Told {
 pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
     let (mut after, mut count): (Option<SessionName>, usize) = (None, 0);
     loop {
-        let page = service.list(&Listing::all(""), after.as_ref(), NAMES_AT_ONCE);
+        let page = service.listed(Listing::all(""), after.as_ref(), NAMES_AT_ONCE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.summary.name.clone());
         count += page.len();
@@ -71,6 +71,7 @@ pub(super) async fn export(service: &Service, session: &SessionName, answer: &mu
 /// Opens an archive of the published board; a history truncated before it is pinned is opened again.
 async fn begun(service: &Service, session: &SessionName) -> Result<(Export, Revision), Refusal> {
     for _ in 0..LOOKS_MAX {
+        service.catch_up(session).await?;
         let published = service.published(session).await?;
         let board = published.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
         let revision = board.revision();
@@ -87,6 +88,7 @@ pub(super) async fn import(
     session: &SessionName,
     input: &mut BufReader<OwnedReadHalf>,
 ) -> Done {
+    service.catch_up(session).await?;
     let mut import = service.import(session).await?;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);

@@ -241,7 +241,7 @@ impl SessionsQuery {
         last: Option<&ListText>,
     ) -> Result<ListText, Problem> {
         let listing = listing(&self.prefix, &self.labels, caller);
-        let found = service.list(&listing, self.after.as_ref(), self.limit + 1);
+        let found = service.list(&listing, self.after.as_ref(), self.limit + 1)?;
         let version = Some(version(&found));
         if let Some(last) = last.filter(|last| last.version == version) {
             return Ok(last.clone());

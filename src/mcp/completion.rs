@@ -21,7 +21,8 @@ pub(super) async fn complete(
     let max = CompletionInfo::MAX_VALUES;
     let values = match request.argument.name.as_str() {
         "session" => {
-            let found = service.list(&listing(begun, &[], &visit.caller), None, max + 1);
+            let begun = listing(begun, &[], &visit.caller);
+            let found = service.listed(begun, None, max + 1).await.unwrap_or_default();
             found.iter().map(|found| found.summary.name.to_string()).collect()
         }
         name => {

@@ -123,7 +123,7 @@ fn uri(session: &SessionName, rest: &str) -> String {
 }
 
 /// Lists the parts of the default session, else the prompts of all sessions, a page at a time.
-pub(super) fn list(
+pub(super) async fn list(
     service: &Service,
     visit: &Visit,
     cursor: Option<&str>,
@@ -138,7 +138,9 @@ pub(super) fn list(
         .map(str::parse)
         .transpose()
         .map_err(|_| ErrorData::invalid_params("the cursor is not one of this list", None))?;
-    let found = service.list(&listing("", &[], &visit.caller), after.as_ref(), SESSIONS_MAX + 1);
+    let all = listing("", &[], &visit.caller);
+    let found = service.listed(all, after.as_ref(), SESSIONS_MAX + 1).await;
+    let found = found.map_err(Failure::from)?;
     let names: Vec<&SessionName> = found.iter().map(|found| &found.summary.name).collect();
     let shown = names.iter().take(SESSIONS_MAX);
     let resources = shown.clone().map(|session| {

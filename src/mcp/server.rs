@@ -194,7 +194,7 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let visit = visit(&context)?;
         let cursor = request.and_then(|request| request.cursor);
-        let (mut all, next) = resources::list(&self.service, &visit, cursor.as_deref())?;
+        let (mut all, next) = resources::list(&self.service, &visit, cursor.as_deref()).await?;
         all.extend(self.extra.iter().flat_map(|extra| extra.resources().0));
         let mut list = ListResourcesResult::with_all_items(all);
         list.next_cursor = next;

@@ -89,6 +89,16 @@ impl Clock {
         Self::watched(wall, || length(clock_gettime(STEADY)))
     }
 
+    /// The system's clock, corrected by the lead of another one in milliseconds, such as a database's.
+    #[must_use]
+    pub fn ahead(lead_ms: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
+        let wall = move || {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Timestamp(ms(since).saturating_add(lead_ms()))
+        };
+        Self::watched(wall, || length(clock_gettime(STEADY)))
+    }
+
     /// A clock that is always trusted, even if it stands still or jumps. A session's commit times never go back.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {

@@ -81,6 +81,9 @@ pub enum ServiceError {
     /// The store is a service that does not answer. Nothing was written.
     #[error("the database cannot be reached; try again later")]
     Unreachable,
+    /// The database did not tell whether the write is stored. A repeat with the same key is answered once it does.
+    #[error("the database cannot be reached; the write may have been stored")]
+    InDoubt,
     /// The write would change a page of the database that cannot be read, and nothing was written.
     #[error("{}", StoreError::Malformed)]
     Malformed,
@@ -110,13 +113,18 @@ pub enum ServiceError {
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NotEmbedded => Self::Store(error),
+            StoreError::Unreachable(_) => {
+                tracing::debug!(%error, "the database cannot be reached");
+                Self::Unreachable
+            }
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
             StoreError::Busy => Self::Busy,
             StoreError::Malformed => Self::Malformed,
             StoreError::Closed => Self::Stopping,
             StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
-            StoreError::InUse { .. }
+            StoreError::NotEmbedded
+            | StoreError::Postgres(_)
+            | StoreError::InUse { .. }
             | StoreError::NotABlackboard { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
@@ -158,6 +166,9 @@ impl ServiceError {
             Outcome::Malformed => Self::Malformed,
             Outcome::Overloaded => Self::Overloaded,
             Outcome::Unknown => Self::Poisoned { outcome_unknown },
+            Outcome::Unreachable => Self::Unreachable,
+            Outcome::InDoubt => Self::InDoubt,
+            Outcome::BlobsMissing => Self::Overloaded,
             Outcome::Refused => Self::Poisoned { outcome_unknown: false },
             Outcome::Conflict { .. } => Self::Fault,
         })
@@ -186,9 +197,12 @@ impl ServiceError {
             Self::SearchOff => Code::RouteNotFound,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
-            Self::Busy | Self::Unreachable | Self::Malformed | Self::Damaged | Self::Stopping => {
-                Code::StoreUnavailable
-            }
+            Self::Busy
+            | Self::Unreachable
+            | Self::InDoubt
+            | Self::Malformed
+            | Self::Damaged
+            | Self::Stopping => Code::StoreUnavailable,
             Self::Undecodable(_) => Code::NotAnImage,
             Self::Fault | Self::Store(_) => Code::Internal,
         }

@@ -1,12 +1,14 @@
 //! Head checks: what this server knows of a session is compared with the store before it is read.
 //!
 //! A check joins the next query, which begins after it came; one query answers for all that wait. A session that other
-//! servers wrote to is brought up to date by the writer. The sessions that somebody watches are checked each second.
-//! An embedded store has one server, and needs none of this.
+//! servers wrote to is brought up to date by the writer. The sessions that somebody watches are checked at each hint, and
+//! each second. The leader has what it tends checked too: it knows only what it has read. An embedded store has one
+//! server, and needs none of this.
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -17,11 +19,16 @@ use super::Service;
 use super::clock::Clock;
 use super::deps::Deps;
 use super::error::ServiceError;
+use super::history::deletion::AT_ONCE_MAX;
+use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
 use super::sessions::directory::Directory;
+use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
-use crate::board::SessionName;
-use crate::store::{Head, SharedStore, Store};
+use super::watch::Watches;
+use super::watch::waker::{Channels, WakeUp, WakeUps};
+use crate::board::{Extent, SessionName, Timestamp};
+use crate::store::{Head, Hint, SharedStore, Store, StoreError};
 
 /// The number of checks that may wait for a query.
 const WAITING_MAX: usize = 65_536;
@@ -35,10 +42,18 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The time between two checks of the watched sessions.
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
 
+/// The time between two looks at the sessions whose history a setting limits.
+const LIMITED_EVERY: Duration = Duration::from_secs(60);
+
+/// The time between two deletions of what nobody needs, and between two counts of the sessions.
+const TENDED_EVERY: Duration = Duration::from_secs(5);
+
 /// The checks that wait for the next query.
 #[derive(Default)]
 pub(super) struct HeadChecks {
     waiting: Mutex<HashMap<SessionName, Vec<Checked>>>,
+    /// True if hints were lost.
+    is_lost: AtomicBool,
     signal: Arc<Signal>,
 }
 
@@ -47,8 +62,20 @@ struct Checker {
     checks: Arc<HeadChecks>,
     store: Arc<dyn Store>,
     directory: Arc<Directory>,
+    channels: Arc<Channels>,
+    wake_ups: Arc<WakeUps>,
+    orphans: Arc<Orphans>,
     clock: Clock,
     jobs: JobQueue,
+}
+
+/// When each of the regular tasks was done last.
+struct Done {
+    watched: Instant,
+    limited: Option<Instant>,
+    tended: Option<Instant>,
+    /// The last name of a look at limited sessions that goes on.
+    limited_after: Vec<u8>,
 }
 
 impl HeadChecks {
@@ -56,14 +83,24 @@ impl HeadChecks {
     pub(super) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
+        (watches, orphans): (&Watches, &Arc<Orphans>),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
         let checks = Arc::new(Self::default());
-        if deps.store.shared().is_some() {
+        if let Some(store) = deps.store.shared() {
+            let hinted = Hinted {
+                checks: Arc::downgrade(&checks),
+                directory: Arc::clone(directory),
+                channels: Arc::clone(&watches.channels),
+            };
+            store.on_hint(Box::new(move |hint| hinted.hear(hint)));
             let checker = Checker {
                 checks: Arc::clone(&checks),
                 store: Arc::clone(&deps.store),
                 directory: Arc::clone(directory),
+                channels: Arc::clone(&watches.channels),
+                wake_ups: Arc::clone(&watches.wake_ups),
+                orphans: Arc::clone(orphans),
                 clock: deps.clock.clone(),
                 jobs: jobs.clone(),
             };
@@ -102,22 +139,134 @@ impl HeadChecks {
     }
 }
 
+/// Who hears the hints, without keeping the service alive.
+struct Hinted {
+    checks: Weak<HeadChecks>,
+    directory: Arc<Directory>,
+    channels: Arc<Channels>,
+}
+
+impl Hinted {
+    fn hear(&self, hint: Hint) {
+        let Some(checks) = self.checks.upgrade() else { return };
+        let names = match hint {
+            Hint::Changed(names) => names,
+            Hint::Lost => {
+                checks.is_lost.store(true, Ordering::Release);
+                checks.signal.wake();
+                return;
+            }
+        };
+        let all = self.channels.are_noticed() || self.channels.are_listed();
+        let names = names.iter().filter_map(|name| parsed(name));
+        let is_watched = |name: &SessionName| {
+            all || self.directory.get(name).is_some_and(|session| session.is_watched())
+        };
+        let mut is_any = false;
+        let mut waiting = checks.waiting.lock();
+        for name in names.filter(is_watched) {
+            if waiting.len() >= WAITING_MAX {
+                // The next regular look finds it.
+                break;
+            }
+            waiting.entry(name).or_default();
+            is_any = true;
+        }
+        drop(waiting);
+        if is_any {
+            checks.signal.wake();
+        }
+    }
+}
+
+fn parsed(name: &[u8]) -> Option<SessionName> {
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
 impl Checker {
     fn run(&self, signal: &Signal) {
         let Some(store) = self.store.shared() else { return };
-        let (mut rest, mut watched_at) = (WATCHED_EVERY, Instant::now());
+        let mut done = Done {
+            watched: Instant::now(),
+            limited: None,
+            tended: None,
+            limited_after: Vec::new(),
+        };
+        let mut rest = Duration::ZERO;
         while signal.rest(rest) {
             let mut asked = self.checks.take();
-            if watched_at.elapsed() >= WATCHED_EVERY {
+            let is_lost = self.checks.is_lost.swap(false, Ordering::AcqRel);
+            if is_lost || done.watched.elapsed() >= WATCHED_EVERY {
                 self.add_watched(&mut asked);
-                self.add_due(store, &mut asked);
-                watched_at = Instant::now();
+                self.wake_lists(is_lost);
+                done.watched = Instant::now();
+                if let Err(error) = self.tend(store, &mut done, &mut asked) {
+                    tracing::debug!(%error, "the regular tasks wait for the database");
+                }
             }
             self.check(store, asked);
             let is_asked = !self.checks.waiting.lock().is_empty();
             rest = if is_asked { Duration::ZERO } else { WATCHED_EVERY };
         }
         self.checks.waiting.lock().clear();
+    }
+
+    /// Wakes those who wait for lists and inboxes, and tells readers of notices that some were lost.
+    fn wake_lists(&self, is_lost: bool) {
+        if is_lost && self.channels.are_noticed() {
+            self.wake_ups.add_gap();
+        }
+        if self.channels.are_listed() {
+            let (session, notice) = (None, None);
+            self.wake_ups.add(WakeUp { session, notice, asked: true, requested: true });
+        }
+    }
+
+    /// Does the regular tasks that are due.
+    fn tend(
+        &self,
+        store: &dyn SharedStore,
+        done: &mut Done,
+        asked: &mut HashMap<SessionName, Vec<Checked>>,
+    ) -> Result<(), StoreError> {
+        let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
+        if is_due(done.tended, TENDED_EVERY) {
+            self.directory.set_count(store.count()?);
+            if store.lead() {
+                self.forget_over(store)?;
+            }
+            done.tended = Some(Instant::now());
+        }
+        if !store.lead() {
+            return Ok(());
+        }
+        let due = store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX)?;
+        for name in due.iter().filter_map(|name| parsed(name)) {
+            asked.entry(name).or_default();
+        }
+        if is_due(done.limited, LIMITED_EVERY) {
+            let names = store.limited(&done.limited_after, NAMES_AT_ONCE_MAX)?;
+            done.limited_after = names.last().cloned().unwrap_or_default();
+            if names.is_empty() {
+                done.limited = Some(Instant::now());
+            }
+            for name in names.iter().filter_map(|name| parsed(name)) {
+                asked.entry(name).or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes histories that nobody needs, with their blobs.
+    fn forget_over(&self, store: &dyn SharedStore) -> Result<(), StoreError> {
+        let now = self.clock.read().due();
+        let before = Timestamp(now.0.saturating_sub(TOMBSTONE_MS));
+        let over = store.over(before, AT_ONCE_MAX)?;
+        if !over.is_empty() {
+            store.forget(&over)?;
+            over.into_iter().for_each(|session| self.orphans.add(session));
+        }
+        Ok(())
     }
 
     fn add_watched(&self, asked: &mut HashMap<SessionName, Vec<Checked>>) {
@@ -128,32 +277,17 @@ impl Checker {
         });
     }
 
-    /// Adds sessions in which something has expired, for the leader's writer: it knows only what it has read.
-    fn add_due(&self, store: &dyn SharedStore, asked: &mut HashMap<SessionName, Vec<Checked>>) {
-        if !store.lead() {
-            return;
-        }
-        match store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX) {
-            Ok(names) => {
-                let parsed = |name: Vec<u8>| std::str::from_utf8(&name).ok()?.parse().ok();
-                for name in names.into_iter().filter_map(parsed) {
-                    asked.entry(name).or_default();
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the sessions with expiries could not be read"),
-        }
-    }
-
     fn check(&self, store: &dyn SharedStore, asked: HashMap<SessionName, Vec<Checked>>) {
         let mut asked: Vec<_> = asked.into_iter().collect();
         while !asked.is_empty() {
             let some = asked.split_off(asked.len().saturating_sub(NAMES_AT_ONCE_MAX));
             let names: Vec<_> =
                 some.iter().map(|(name, _)| name.as_str().as_bytes().to_vec()).collect();
+            let known = some.iter().map(|(name, _)| self.known(name)).collect();
             match store.heads(&names) {
-                Ok(heads) => self.compare(some, heads),
+                Ok(heads) => self.compare(some, known, heads),
                 Err(error) => {
-                    tracing::warn!(%error, "the heads of sessions could not be read");
+                    tracing::debug!(%error, "the heads of sessions could not be read");
                     for waiting in some.into_iter().flat_map(|(_, waiting)| waiting) {
                         // The asker may have gone away.
                         waiting.send(Err(ServiceError::Unreachable)).ok();
@@ -163,11 +297,25 @@ impl Checker {
         }
     }
 
-    fn compare(&self, asked: Vec<(SessionName, Vec<Checked>)>, heads: Vec<Option<Head>>) {
+    /// Returns what is known of a name's session.
+    fn known(&self, name: &SessionName) -> Option<Extent> {
+        self.directory.get(name).map(|session| session.extent())
+    }
+
+    /// Hands the sessions that other servers wrote to over to the writer. `known` is from before the query.
+    fn compare(
+        &self,
+        asked: Vec<(SessionName, Vec<Checked>)>,
+        known: Vec<Option<Extent>>,
+        heads: Vec<Option<Head>>,
+    ) {
         let mut behind = Vec::new();
-        for ((name, waiting), head) in asked.into_iter().zip(heads) {
-            match head.filter(|head| self.is_behind(&name, *head)) {
-                Some(head) => behind.push(Behind { name, head, waiting }),
+        for (((name, waiting), known), head) in asked.into_iter().zip(known).zip(heads) {
+            let is_lost = head.zip(known).is_some_and(|(head, known)| {
+                head.session == known.session && head.revision < known.revision
+            });
+            match head.filter(|head| is_lost || self.is_behind(&name, *head)) {
+                Some(head) => behind.push(Behind { name, head, is_lost, waiting }),
                 None => waiting.into_iter().for_each(|waiting| {
                     waiting.send(Ok(())).ok();
                 }),
@@ -182,8 +330,11 @@ impl Checker {
     }
 
     fn is_behind(&self, name: &SessionName, head: Head) -> bool {
-        let known = self.directory.get(name).map(|session| session.extent());
-        known.is_none_or(|known| known.session != head.session || known.revision < head.revision)
+        let Some(session) = self.directory.get(name) else { return true };
+        let known = session.extent();
+        known.session != head.session
+            || known.revision < head.revision
+            || session.exists() && head.base.is_some_and(|base| base > known.oldest)
     }
 }
 

@@ -5,10 +5,11 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::sessions::directory::Among;
+use super::sessions::list::Found;
 use super::sessions::session::{Session, Shown};
 use super::{Listing, Service, ServiceError};
-use crate::board::{Board, OpenEntry, Questions, Seq, SessionName};
+use crate::board::{Board, OpenEntry, Questions, Seq, SessionName, Summary};
+use crate::store::Among;
 
 /// The number of sessions looked up at once.
 const SESSIONS_AT_ONCE: usize = 256;
@@ -64,13 +65,38 @@ impl Service {
                 if left == 0 {
                     break;
                 }
-                let open = self.open_entries(inbox, session, passed, left).await;
+                let open = match session {
+                    Found::Running(session) => {
+                        self.open_entries(inbox, session, passed, left).await
+                    }
+                    Found::Row(summary) => {
+                        self.entries_of_row(inbox, summary, passed, left).await?
+                    }
+                };
                 let delivered = |open| Delivered { session: session.name().clone(), open };
                 found.extend(open.into_iter().map(delivered));
             }
             tokio::task::yield_now().await;
         }
         Ok(found)
+    }
+
+    /// Returns open entries of a session in a store that other servers write to.
+    async fn entries_of_row(
+        &self,
+        inbox: Inbox,
+        summary: &Summary,
+        after: Option<Seq>,
+        limit: usize,
+    ) -> Result<Vec<OpenEntry>, ServiceError> {
+        if let Some(open) = of_summary(inbox, summary, after, limit) {
+            return Ok(open);
+        }
+        self.catch_up(&summary.name).await?;
+        let Some(session) = self.inner.sessions.directory.get(&summary.name) else {
+            return Ok(Vec::new());
+        };
+        Ok(self.open_entries(inbox, &session, after, limit).await)
     }
 
     /// Returns at most `limit` open entries of a session after one of them. A session that is not in memory is loaded,
@@ -87,11 +113,9 @@ impl Service {
             Inbox::Requests => board.claimable_requests(after).take(limit).collect(),
         };
         if let Shown::Cold(summary) = session.shown()
-            && inbox == Inbox::Questions
-            && let Questions::All(questions) = &summary.questions
+            && let Some(open) = of_summary(inbox, &summary, after, limit)
         {
-            let comes = |open: &&OpenEntry| after.is_none_or(|after| open.entry.seq > after);
-            return questions.iter().filter(comes).take(limit).cloned().collect();
+            return open;
         }
         match self.inner.sessions.loader.published(session).await {
             Ok(published) => of_board(&published.board),
@@ -101,4 +125,17 @@ impl Service {
             }
         }
     }
+}
+
+/// Returns open entries from a summary alone; `None` if it does not have them.
+fn of_summary(
+    inbox: Inbox,
+    summary: &Summary,
+    after: Option<Seq>,
+    limit: usize,
+) -> Option<Vec<OpenEntry>> {
+    let Questions::All(questions) = &summary.questions else { return None };
+    let comes = |open: &&OpenEntry| after.is_none_or(|after| open.entry.seq > after);
+    let open = questions.iter().filter(comes).take(limit).cloned().collect();
+    (inbox == Inbox::Questions).then_some(open)
 }

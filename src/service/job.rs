@@ -52,6 +52,8 @@ pub(crate) struct Behind {
     pub(crate) name: SessionName,
     /// Its head in the store.
     pub(crate) head: Head,
+    /// True if the store has lost commits that this server knows, as after the promotion of a standby that lagged.
+    pub(crate) is_lost: bool,
     /// The checks that found it.
     pub(crate) waiting: Vec<Checked>,
 }

@@ -71,7 +71,8 @@ impl Service {
         let watches = Watches::start(&deps)?;
         let searches = Searches::start(&deps, &sessions, options.search)?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
-        let heads = HeadChecks::start(&deps, &sessions.directory, &jobs)?;
+        let others = (&watches, &images.orphans);
+        let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
         let parts = Parts {
             sessions: &sessions,
             history: &history,
@@ -105,7 +106,11 @@ impl Service {
 fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, LoadError> {
     // Later readings are compared with this one, so that no jump is missed.
     let now = deps.clock.read().now;
-    let Some(store) = deps.store.embedded() else { return Ok(Known::default()) };
+    let Some(store) = deps.store.embedded() else {
+        // The leader looks for what nobody needs.
+        let live = (!options.reads_only).then(HashSet::new);
+        return Ok(Known { live, ..Known::default() });
+    };
     let Sessions { directory, memory, .. } = sessions;
     let (mut found, damage, mut strays) = find_all(store, memory.budget())?;
     let (mut damage, mut nameless): (Vec<_>, Vec<_>) =

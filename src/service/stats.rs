@@ -4,10 +4,9 @@ use std::sync::atomic::Ordering;
 
 use tokio_util::sync::CancellationToken;
 
-use super::sessions::directory::Among;
 use super::sessions::session::Shown;
 use super::{Damage, Service};
-use crate::store::{EmbeddedStore, FileBytes, FreeSpace, Health};
+use crate::store::{Among, EmbeddedStore, FileBytes, FreeSpace, Health};
 
 /// Statistics at one moment.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ mod types;
 
 mod options;
 mod pinned;
+mod postgres;
 mod sqlite;
 
 use std::ops::ControlFlow;
@@ -21,13 +22,17 @@ use crate::board::{Epoch, Revision, SessionId};
 pub use blobs::draft::BlobDraft;
 pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
-pub use pinned::Pinned;
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
-pub use shared::{Head, SharedStore};
+pub use pinned::Pinned;
+pub use postgres::{
+    POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX, PostgresStore, PostgresUrl,
+};
+pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
 pub use types::error::StoreError;
+pub use types::postgres_error::PostgresError;
 pub use types::progress::{Progress, Reached, Stage};
 pub use types::run::{End, NameClaim, Outcome, Run, SessionRow};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};

@@ -5,10 +5,11 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
@@ -96,6 +97,27 @@ fn client_with(headers: HeaderMap) -> reqwest::Client {
         .expect("a client")
 }
 
+/// A store in the PostgreSQL service that `BLACKBOARD_TEST_POSTGRES` names, as in `postgres://user@host:port/database`:
+/// a schema of its own. `None` for an embedded store, in the server's directory.
+#[derive(Clone)]
+pub(crate) struct Schema(String);
+
+impl Schema {
+    pub(crate) fn new() -> Option<Self> {
+        static SCHEMAS: AtomicUsize = AtomicUsize::new(0);
+        let service = std::env::var("BLACKBOARD_TEST_POSTGRES").ok()?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970");
+        let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{}_{}_{number}", since.as_secs(), std::process::id());
+        Some(Self(format!("{service}?options=-csearch_path%3D{name}")))
+    }
+
+    /// Its address, as `--store` takes it.
+    pub(crate) fn url(&self) -> &str {
+        &self.0
+    }
+}
+
 /// A running server. Dropped, it is killed and its directory goes.
 pub(crate) struct Server {
     child: Child,
@@ -105,6 +127,7 @@ pub(crate) struct Server {
     canaries: Canaries,
     flags: Vec<String>,
     home: Arc<TempDir>,
+    schema: Option<Schema>,
     http: reqwest::Client,
 }
 
@@ -115,12 +138,18 @@ impl Server {
 
     /// With more flags than the harness gives, `--log` perhaps among them; another given twice is a mistake.
     pub(crate) fn start_with(flags: &[&str]) -> Self {
+        Self::start_on(Schema::new(), flags)
+    }
+
+    /// On a store that other servers may use too.
+    pub(crate) fn start_on(schema: Option<Schema>, flags: &[&str]) -> Self {
         let home = Arc::new(tempfile::tempdir().expect("a directory"));
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let said = Arc::new(Mutex::new(String::new()));
-        let (child, address, followers) = launch(&home, &flags, &said);
+        let (child, address, followers) = launch(&home, schema.as_ref(), &flags, &said);
         let (canaries, http) = (Canaries::default(), client_with(canaries::headers()));
-        Self { child, address, said, followers: followers.into(), canaries, flags, home, http }
+        let followers = followers.into();
+        Self { child, address, said, followers, canaries, flags, home, schema, http }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -193,7 +222,8 @@ impl Server {
     /// Starts again on the same directory; the address may be another.
     pub(crate) fn start_again(&mut self) {
         let followers;
-        (self.child, self.address, followers) = launch(&self.home, &self.flags, &self.said);
+        let schema = self.schema.as_ref();
+        (self.child, self.address, followers) = launch(&self.home, schema, &self.flags, &self.said);
         self.followers.extend(followers);
     }
 }
@@ -220,13 +250,18 @@ impl Drop for Server {
 /// Starts it, and waits until it says where it listens; who reads what it says goes on until it ends.
 fn launch(
     home: &TempDir,
+    schema: Option<&Schema>,
     flags: &[String],
     said: &Arc<Mutex<String>>,
 ) -> (Child, String, [JoinHandle<()>; 2]) {
     let log: &[&str] =
         if flags.iter().any(|flag| flag == "--log") { &[] } else { &["--log", "trace"] };
-    let mut child = blackboard(&["serve", "--listen", "127.0.0.1:0", "--data"])
-        .arg(home.path().join("data"))
+    let mut serve = blackboard(&["serve", "--listen", "127.0.0.1:0"]);
+    match schema {
+        Some(schema) => serve.args(["--store", schema.url()]),
+        None => serve.arg("--data").arg(home.path().join("data")),
+    };
+    let mut child = serve
         .args(log)
         .args(flags)
         .current_dir(home.path())

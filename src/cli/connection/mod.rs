@@ -14,9 +14,8 @@ use clap::Args;
 use self::config_file::{ConfigFile, ConfigFileError};
 pub(super) use self::sentence::{foreign, innermost, unconnected};
 use crate::board::AgentName;
-use crate::client::{
-    BaseUrl, Client, InvalidBaseUrl, InvalidToken, Limits, Roots, RootsError, Token, TokenError,
-};
+use crate::client::{BaseUrl, Client, InvalidBaseUrl, InvalidToken, Limits, Token, TokenError};
+use crate::roots::{Roots, RootsError};
 
 /// The variable that holds a token.
 const TOKEN_VARIABLE: &str = "BLACKBOARD_TOKEN";

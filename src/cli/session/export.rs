@@ -107,7 +107,7 @@ impl Export {
     }
 
     fn export(self) -> Result<(), Unexported> {
-        self.directory.present()?;
+        self.directory.present_or(false)?;
         match &self.to {
             Some(to) if self.all => vacant_dir(to)?,
             Some(to) => vacant_file(to)?,

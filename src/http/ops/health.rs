@@ -16,7 +16,8 @@ use crate::store::Health;
 /// The state of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthBody {
-    /// `ok`, `full` if the disk is full, or `degraded` while a thread pauses after a panic.
+    /// `ok`, `full` if the disk is full, `store-unavailable` while the database service cannot be reached, or `degraded`
+    /// while a thread pauses after a panic.
     #[schema(example = "ok")]
     status: &'static str,
     /// The number of sessions that are not served because their stored history is damaged.
@@ -58,6 +59,9 @@ pub(crate) async fn readyz(
     let status = match service.health() {
         Health::Ready => "ok",
         Health::Full => "full",
+        // Red on all replicas at once would take them all out of their service, and clients would meet refused
+        // connections instead of the problem.
+        Health::Unreachable => "store-unavailable",
         Health::Poisoned => {
             let detail = "the store failed; restart the server to write again";
             return Err(Problem::new(Code::StorePoisoned, detail));

@@ -139,11 +139,12 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
     let states = [
         ("ready", is(Health::Ready)),
         ("full", is(Health::Full)),
+        ("unreachable", is(Health::Unreachable)),
         ("poisoned", is(Health::Poisoned)),
     ];
     looked_up.register(
         "store_state",
-        "1 for the store's current state, 0 for the others; full still accepts deletions, poisoned needs a restart",
+        "1 for the store's current state, 0 for the others; full still accepts deletions, poisoned needs a restart, unreachable is a database service that does not answer",
         by_word("state", states),
     );
     looked_up.register_with_unit(

@@ -37,7 +37,7 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
     call.finish()?;
     let lists = prefix.is_some() || after.is_some();
     let Some(session) = session.filter(|_| !lists) else {
-        return Ok(sessions(&call, &prefix.unwrap_or_default(), after.as_ref()));
+        return sessions(&call, &prefix.unwrap_or_default(), after.as_ref()).await;
     };
     let Some(published) = call.service.published(&session).await? else {
         let facts = Facts::new()
@@ -50,9 +50,13 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
     Ok(Answer::reading("The board at a glance.", &[facts.as_str().to_owned()]).into())
 }
 
-fn sessions(call: &Call, prefix: &str, after: Option<&SessionName>) -> Outcome {
+async fn sessions(
+    call: &Call,
+    prefix: &str,
+    after: Option<&SessionName>,
+) -> Result<Outcome, Failure> {
     let listing = listing(prefix, &[], call.caller());
-    let found = call.service.list(&listing, after, SESSIONS_MAX + 1);
+    let found = call.service.listed(listing, after, SESSIONS_MAX + 1).await?;
     let names: Vec<&SessionName> = found.iter().map(|found| &found.summary.name).collect();
     let shown: Vec<String> = names.iter().take(SESSIONS_MAX).map(ToString::to_string).collect();
     let more = names.len() > SESSIONS_MAX;
@@ -65,7 +69,7 @@ fn sessions(call: &Call, prefix: &str, after: Option<&SessionName>) -> Outcome {
             "there is none: a session begins with its first write, such as append_items".to_owned()
         }
     };
-    Facts::new().put("sessions", &shown).put("more", &more).next(&next).into()
+    Ok(Facts::new().put("sessions", &shown).put("more", &more).next(&next).into())
 }
 
 fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {

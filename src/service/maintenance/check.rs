@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::board::stored::BaseReader;
 use crate::board::{Board, Digest, Revision, SessionId, SessionName, Summary};
+use crate::service::sessions::by_id::summary_of;
 use crate::service::sessions::replay::Whole;
 use crate::service::startup::damage::{Damage, DamageCause, Loading};
-use crate::service::startup::scan::{is_of_history, name_of, summary};
+use crate::service::startup::scan::{is_of_history, name_of};
 use crate::store::{
     EmbeddedStore, IsOver, NameRow, Progress, Record, Stage, StoreError, Stored, StoredSession,
     SummaryRow,
@@ -224,7 +225,7 @@ fn caches(store: &dyn EmbeddedStore) -> Result<HashMap<SessionId, Caches>, Store
     store.summaries(&mut |row: &SummaryRow| {
         let found = caches.entry(row.session).or_default();
         // One from before the last truncation covers deleted commits.
-        match summary(row) {
+        match summary_of(row) {
             Some(summary) if is_of_history(&summary, store.base(row.session).ok().flatten()) => {
                 found.summary = Some(summary);
             }

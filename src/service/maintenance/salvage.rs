@@ -34,7 +34,7 @@ impl Service {
                 self.inner.sessions.directory.set_aside(&session);
             }
         }
-        let listed = self.list(&Listing::all(""), None, usize::MAX);
+        let listed = self.list(&Listing::all(""), None, usize::MAX)?;
         let mut lost = Vec::new();
         for damaged in listed.iter().filter(|listed| listed.is_damaged) {
             let name = damaged.summary.name.clone();

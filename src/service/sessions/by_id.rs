@@ -145,3 +145,16 @@ pub(crate) fn summary_row(summary: &Summary) -> Option<SummaryRow> {
         }
     }
 }
+
+/// Decodes a stored summary, if it can be read.
+pub(crate) fn summary_of(row: &SummaryRow) -> Option<Summary> {
+    let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
+    let read = body.and_then(|body| {
+        stored::decode_summary(row.session, body).map_err(|error| error.to_string())
+    });
+    let summary = read.inspect_err(|error| {
+        let SummaryRow { session, revision, .. } = row;
+        tracing::warn!(%session, %revision, error, "a summary cannot be read; its history is used");
+    });
+    summary.ok().filter(|summary| summary.extent.revision == row.revision)
+}

@@ -3,7 +3,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use super::labels::LabelIndex;
 use super::recent_commits::Weighed;
 use super::session::{Published, Session, Shown};
 use crate::board::{Revision, SessionId, SessionName};
+use crate::store::Among;
 
 const SHARDS: usize = 64;
 
@@ -37,24 +38,13 @@ pub(crate) struct Directory {
     labels: LabelIndex,
     /// All sessions by id.
     identities: SessionsById,
+    /// The number of sessions in a store that other servers write to, as counted last.
+    counted: AtomicUsize,
 }
 
 /// Error: the name cannot be removed now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InUse;
-
-/// The sessions in a list without labels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Among {
-    /// Existing sessions.
-    All,
-    /// Sessions with open questions.
-    Asking,
-    /// Sessions with claimable requests.
-    Requesting,
-    /// Sessions whose costs have passed their budget.
-    OverBudget,
-}
 
 impl Directory {
     pub(crate) fn new() -> Self {
@@ -68,6 +58,7 @@ impl Directory {
             damaged: RwLock::default(),
             labels: LabelIndex::default(),
             identities: SessionsById::default(),
+            counted: AtomicUsize::new(0),
         }
     }
 
@@ -233,8 +224,14 @@ impl Directory {
         note(&self.names, name, exists);
     }
 
+    /// Returns the number of sessions that exist.
     pub(crate) fn len(&self) -> usize {
-        self.names.read().len()
+        self.names.read().len().max(self.counted.load(Ordering::Relaxed))
+    }
+
+    /// Notes the number of sessions in the store, most of which this server may not know.
+    pub(crate) fn set_count(&self, sessions: usize) {
+        self.counted.store(sessions, Ordering::Relaxed);
     }
 
     /// Returns the number of these names.

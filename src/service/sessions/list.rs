@@ -7,16 +7,20 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::directory::Among;
+use super::by_id::summary_of;
 use super::labels::Label;
 use super::session::Session;
 use crate::board::{Life, SessionName, Summary};
-use crate::fairness::compute;
+use crate::fairness::{compute, with_files};
 use crate::metrics;
 use crate::service::{Service, ServiceError};
+use crate::store::{Among, RowQuery, SharedStore};
 
 /// The number of names taken from an index at once.
 const NAMES_AT_ONCE: usize = 1024;
+
+/// The number of rows read at once.
+const ROWS_AT_ONCE: usize = 1000;
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +30,24 @@ pub struct Listed {
     pub summary: Arc<Summary>,
     /// True if the stored history is damaged, so that the session is not served.
     pub is_damaged: bool,
+}
+
+/// A session that a list found.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// A session of this server.
+    Running(Arc<Session>),
+    /// The row of a session in a store that other servers write to.
+    Row(Arc<Summary>),
+}
+
+impl Found {
+    pub(crate) fn name(&self) -> &SessionName {
+        match self {
+            Self::Running(session) => session.name(),
+            Self::Row(summary) => &summary.name,
+        }
+    }
 }
 
 /// A selection of sessions for a list.
@@ -81,20 +103,41 @@ impl fmt::Debug for Listing {
 
 impl Service {
     /// At most `limit` sessions after a name, in the order of names. To be called from a thread that may block.
-    #[must_use]
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Unreachable`].
     pub fn list(
         &self,
         listing: &Listing,
         after: Option<&SessionName>,
         limit: usize,
-    ) -> Vec<Listed> {
+    ) -> Result<Vec<Listed>, ServiceError> {
         let after = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
-        let found = self.select(listing, &after, limit, Among::All);
-        let listed = |session: &Arc<Session>| Listed {
-            summary: session.summary(),
-            is_damaged: session.is_damaged(),
+        let found = self.select(listing, &after, limit, Among::All)?;
+        let listed = |found: Found| match found {
+            Found::Running(session) => {
+                Listed { summary: session.summary(), is_damaged: session.is_damaged() }
+            }
+            Found::Row(summary) => Listed { summary, is_damaged: false },
         };
-        found.iter().map(listed).collect()
+        Ok(found.into_iter().map(listed).collect())
+    }
+
+    /// Does the same from any thread.
+    ///
+    /// # Errors
+    ///
+    /// As for [`list`](Self::list).
+    pub async fn listed(
+        &self,
+        listing: Listing,
+        after: Option<&SessionName>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, ServiceError> {
+        let (service, after) = (self.clone(), after.cloned());
+        let look = move || service.list(&listing, after.as_ref(), limit);
+        with_files(look).await.map_err(|_| ServiceError::Fault)?
     }
 
     /// Lists the sessions in an index, on a blocking thread.
@@ -104,10 +147,13 @@ impl Service {
         from: Bound<SessionName>,
         limit: usize,
         among: Among,
-    ) -> Result<Vec<Arc<Session>>, ServiceError> {
+    ) -> Result<Vec<Found>, ServiceError> {
         let (service, listing) = (self.clone(), Arc::clone(listing));
         let look = move || service.select(&listing, &from, limit, among);
-        compute(look).await.map_err(|_| ServiceError::Fault)
+        if self.inner.deps.store.shared().is_some() {
+            return with_files(look).await.map_err(|_| ServiceError::Fault)?;
+        }
+        compute(look).await.map_err(|_| ServiceError::Fault)?
     }
 
     fn select(
@@ -116,7 +162,20 @@ impl Service {
         from: &Bound<SessionName>,
         limit: usize,
         among: Among,
-    ) -> Vec<Arc<Session>> {
+    ) -> Result<Vec<Found>, ServiceError> {
+        match self.inner.deps.store.shared() {
+            Some(store) => select_rows(store, listing, from, limit, among),
+            None => Ok(self.select_running(listing, from, limit, among)),
+        }
+    }
+
+    fn select_running(
+        &self,
+        listing: &Listing,
+        from: &Bound<SessionName>,
+        limit: usize,
+        among: Among,
+    ) -> Vec<Found> {
         let mut found = Vec::new();
         for range in listing.ranges() {
             let mut from = from.clone();
@@ -129,7 +188,7 @@ impl Service {
                         return found;
                     }
                     metrics::LISTED.add_one();
-                    found.extend(self.listed(listing, &name, among));
+                    found.extend(self.found(listing, &name, among).map(Found::Running));
                 }
             }
         }
@@ -153,7 +212,7 @@ impl Service {
         }
     }
 
-    fn listed(&self, listing: &Listing, name: &SessionName, among: Among) -> Option<Arc<Session>> {
+    fn found(&self, listing: &Listing, name: &SessionName, among: Among) -> Option<Arc<Session>> {
         if !(listing.reaches)(name) {
             return None;
         }
@@ -167,6 +226,46 @@ impl Service {
         };
         (belongs && listing.has(shown.life())).then_some(session)
     }
+}
+
+/// Selects sessions by their rows, in a store that other servers write to.
+fn select_rows(
+    store: &dyn SharedStore,
+    listing: &Listing,
+    from: &Bound<SessionName>,
+    limit: usize,
+    among: Among,
+) -> Result<Vec<Found>, ServiceError> {
+    let mut found = Vec::new();
+    for range in listing.ranges() {
+        let (mut last, mut includes_from) = match from {
+            Bound::Unbounded => (Vec::new(), true),
+            Bound::Included(name) => (name.as_str().as_bytes().to_vec(), true),
+            Bound::Excluded(name) => (name.as_str().as_bytes().to_vec(), false),
+        };
+        while found.len() < limit {
+            let rows = store.rows(&RowQuery {
+                among,
+                from: &last,
+                includes_from,
+                prefix: range.as_bytes(),
+                labels: &listing.labels,
+                // Names that the reader may not see are skipped.
+                limit: (limit - found.len()).min(ROWS_AT_ONCE),
+            })?;
+            if rows.is_empty() {
+                break;
+            }
+            for (name, row) in rows {
+                includes_from = false;
+                let summary = summary_of(&row).filter(|summary| (listing.reaches)(&summary.name));
+                metrics::LISTED.add_one();
+                found.extend(summary.map(|summary| Found::Row(Arc::new(summary))));
+                last = name;
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

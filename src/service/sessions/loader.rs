@@ -22,7 +22,7 @@ use crate::fairness::{Client, Queue, Refused};
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::limiter::TURN_WAIT_MAX;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The number of boards loaded at once.
 const LOADS_MAX: usize = 4;
@@ -63,7 +63,9 @@ pub(crate) enum Unloaded {
     Overloaded,
     /// The server is about to end.
     Stopping,
-    /// The store does not answer.
+    /// The database service does not answer.
+    Unreachable,
+    /// The store cannot read.
     Failed,
 }
 
@@ -73,6 +75,7 @@ impl From<Unloaded> for ServiceError {
             Unloaded::Damaged => Self::Damaged,
             Unloaded::Overloaded => Self::Overloaded,
             Unloaded::Stopping => Self::Stopping,
+            Unloaded::Unreachable => Self::Unreachable,
             Unloaded::Failed => Self::Fault,
         }
     }
@@ -256,6 +259,16 @@ impl Shared {
 
     /// Returns the reason of a failed load, and marks the session if its history is damaged.
     fn unloaded(&self, session: &Session, error: &ServiceError) -> Unloaded {
+        if self.store.shared().is_some() {
+            if matches!(error, ServiceError::Unreachable) {
+                return Unloaded::Unreachable;
+            }
+            // Another server truncated or deleted the history meanwhile.
+            let is_gone = matches!(error, ServiceError::Store(StoreError::NoHistory { .. }));
+            if is_gone || matches!(error, ServiceError::Compacted { .. }) {
+                return Unloaded::Overloaded;
+            }
+        }
         let why = Chain(error);
         tracing::error!(session = %session.name(), error = %why, "a board could not be read");
         if !is_damage(error) {

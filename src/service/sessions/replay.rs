@@ -19,7 +19,7 @@ const REPLAY_TRIES_MAX: usize = 8;
 pub(crate) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 };
 
 /// A page of the next commit alone.
-const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
+pub(crate) const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
 
 /// Returns the commits after a revision, each with the bytes of its frame. A gap means that commits were deleted
 /// meanwhile.

@@ -224,6 +224,14 @@ impl Session {
         })
     }
 
+    /// Returns the bytes of the retained commits.
+    pub(crate) fn history_bytes(&self) -> u64 {
+        match self.shown() {
+            Shown::Hot(published) => published.history_bytes,
+            Shown::Cold(summary) => summary.history_bytes,
+        }
+    }
+
     /// Publishes that the history begins later, and drops recent commits before that.
     pub(crate) fn rebase(&self, oldest: Revision, dropped_bytes: u64, held: &AtomicUsize) {
         self.watching.clear(held, || {

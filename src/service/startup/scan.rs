@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::damage::{Damage, DamageCause, Loading};
 use super::recover::{Held, Piece, Slot, Task, spread};
-use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary, stored};
+use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary};
+use crate::service::sessions::by_id::summary_of;
 use crate::service::sessions::session::{Published, Shown};
-use crate::store::{EmbeddedStore, Record, StoreError, StoredSession, SummaryRow};
+use crate::store::{EmbeddedStore, Record, StoreError, StoredSession};
 
 /// Bytes of commits in one piece of work.
 const PIECE_BYTES: usize = 16 << 20;
@@ -103,7 +104,7 @@ impl Finding<'_> {
         }
         let (store, mut nobodys) = (self.store, Vec::new());
         store.summaries(&mut |row| {
-            match summary(row) {
+            match summary_of(row) {
                 Some(summary) => self.know(summary, known.get(&row.session)),
                 None if !known.contains_key(&row.session) => nobodys.push(row.session),
                 None => {}
@@ -324,19 +325,6 @@ pub(crate) fn name_of(
     session: SessionId,
 ) -> Option<SessionName> {
     std::str::from_utf8(names.get(&session)?).ok()?.parse().ok()
-}
-
-/// Decodes a stored summary, if it can be read.
-pub(crate) fn summary(row: &SummaryRow) -> Option<Summary> {
-    let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
-    let read = body.and_then(|body| {
-        stored::decode_summary(row.session, body).map_err(|error| error.to_string())
-    });
-    let summary = read.inspect_err(|error| {
-        let SummaryRow { session, revision, .. } = row;
-        tracing::warn!(%session, %revision, error, "a summary cannot be read; its history is used");
-    });
-    summary.ok().filter(|summary| summary.extent.revision == row.revision)
 }
 
 /// Returns the memory of a session's board, if it was read.

@@ -1,6 +1,6 @@
 //! A test store that several services write to: the embedded one behind the shared engine's traits.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use super::service::POLICY;
 use crate::board::{Digest, Epoch, Revision, SessionId, Timestamp};
 use crate::service::{Clock, Service};
 use crate::store::{
-    BlobDraft, BlobStore, EmbeddedStore, Head, Health, Outcome, PageMax, Pinned, Run, SessionRow,
-    SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob, TokenRow,
+    Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned,
+    RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob,
+    SummaryRow, TokenRow,
 };
 
 /// What another server does before an append.
@@ -102,7 +103,12 @@ impl SharedStore for Common {
             let named = rows.iter().filter(|row| row.name.as_ref() == Some(name));
             let heads = named.filter_map(|row| {
                 let stored = sessions.iter().find(|stored| stored.session == row.session)?;
-                Some(Head { session: stored.session, revision: stored.head })
+                let (session, revision) = (stored.session, stored.head);
+                let base = self.store.base(session).unwrap();
+                let max = PageMax { commits: usize::MAX, bytes: usize::MAX };
+                let kept = self.store.commits(session, base.unwrap_or_default(), max).unwrap();
+                let history_bytes = kept.iter().map(|(_, frame)| frame.len() as u64).sum();
+                Some(Head { session, revision, base, history_bytes })
             });
             heads.max_by_key(|head| head.revision)
         };
@@ -115,6 +121,53 @@ impl SharedStore for Common {
         let due = rows.iter().filter(|(_, row)| is_due(row)).map(|(name, _)| name.clone());
         Ok(due.take(max).collect())
     }
+
+    fn limited(&self, after: &[u8], max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let rows = self.both.rows.lock();
+        let mut limited: Vec<_> = rows.iter().filter(|(_, row)| row.is_limited).collect();
+        limited.sort_by_key(|(name, _)| *name);
+        let names = limited.into_iter().map(|(name, _)| name.clone());
+        Ok(names.filter(|name| name.as_slice() > after).take(max).collect())
+    }
+
+    fn over(&self, _deleted_before: Timestamp, _max: usize) -> Result<Vec<SessionId>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn rows(&self, sought: &RowQuery<'_>) -> Result<Vec<(Vec<u8>, SummaryRow)>, StoreError> {
+        let names = self.both.rows.lock().keys().cloned().collect::<BTreeSet<_>>();
+        let names: Vec<_> = names.into_iter().collect();
+        let heads = self.heads(&names)?;
+        let rows = self.both.rows.lock();
+        let found = names.into_iter().zip(heads).filter_map(|(name, head)| {
+            let (row, head) = (&rows[&name], head?);
+            let belongs = match sought.among {
+                Among::All => row.exists,
+                Among::Asking => row.asks,
+                Among::Requesting => row.requests,
+                Among::OverBudget => row.is_over_budget,
+            };
+            let comes = name.as_slice() > sought.from
+                || sought.includes_from && name.as_slice() == sought.from;
+            let has = sought.labels.iter().all(|label| row.labels.contains(label));
+            let (session, revision) = (head.session, head.revision);
+            let frame = row.summary.clone();
+            (belongs && comes && has && name.starts_with(sought.prefix))
+                .then_some((name, SummaryRow { session, revision, frame }))
+        });
+        Ok(found.take(sought.limit).collect())
+    }
+
+    fn count(&self) -> Result<usize, StoreError> {
+        Ok(self.both.rows.lock().values().filter(|row| row.exists).count())
+    }
+
+    fn tokens_version(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    /// Hints may be lost, and here all are.
+    fn on_hint(&self, _hear: Box<dyn Fn(Hint) + Send + Sync>) {}
 
     fn lead(&self) -> bool {
         *self.both.leader.lock().get_or_insert(self.number) == self.number

@@ -73,7 +73,7 @@ async fn two_thousand_sessions_are_swept_before_the_start_is_over() {
     stop(service).await;
     hand.set(24 * 60 * 60 * 1000);
     let service = start_at(dir.path(), &hand);
-    let all = service.list(&Listing::all(""), None, usize::MAX);
+    let all = service.list(&Listing::all(""), None, usize::MAX).unwrap();
     assert!(all.iter().all(|listed| listed.summary.extent.revision == Revision(2)));
     assert_eq!(all.len(), 2_000);
     stop(service).await;

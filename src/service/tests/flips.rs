@@ -51,7 +51,7 @@ async fn served(dir: &Path, boards: &[(SessionName, Board)], what: &str) -> Opti
             Ok(None) => panic!("{what}: session {name} is not there"),
             Err(_) => {
                 is_whole = false;
-                let listed = service.list(&Listing::all(name.as_str()), None, 1);
+                let listed = service.list(&Listing::all(name.as_str()), None, 1).unwrap();
                 assert!(listed[0].is_damaged, "{what}: session {name} is not listed as damaged");
             }
         }

@@ -117,6 +117,7 @@ pub(crate) fn all_published(service: &Service) -> Vec<(SessionName, Published)> 
     };
     service
         .list(&Listing::all(""), None, usize::MAX)
+        .unwrap()
         .iter()
         .map(|listed| published(&listed.summary))
         .collect()
@@ -294,7 +295,7 @@ async fn a_list_goes_on_after_a_name_within_a_prefix() {
         .await
         .unwrap();
     let list = |after: Option<&str>, prefix, limit| {
-        let found = service.list(&Listing::all(prefix), after.map(name).as_ref(), limit);
+        let found = service.list(&Listing::all(prefix), after.map(name).as_ref(), limit).unwrap();
         found.iter().map(|listed| listed.summary.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(list(None, "", 9), ["a1", "b1", "b2", "b20", "c"]);

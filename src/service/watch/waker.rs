@@ -105,6 +105,14 @@ impl WakeUps {
         drop(waiting);
         self.signal.wake();
     }
+
+    /// Adds that notices were lost.
+    pub(crate) fn add_gap(&self) {
+        let mut waiting = self.waiting.lock();
+        (waiting.is_any, waiting.has_gap) = (true, true);
+        drop(waiting);
+        self.signal.wake();
+    }
 }
 
 /// Channels about all sessions together.

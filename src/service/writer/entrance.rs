@@ -110,6 +110,9 @@ impl Service {
         let source = job.fork_key.as_ref().map(|(name, _)| name);
         let names = [Some(job.session()), source, self.inner.writer.qa_session.as_ref()];
         for (pin, name) in pins.iter_mut().zip(names) {
+            if let Some(name) = name.filter(|name| *name != job.session()) {
+                self.catch_up(name).await?;
+            }
             let session = name.and_then(|name| self.inner.sessions.directory.get(name));
             // The writer refuses a write to a damaged session.
             let Some(session) = session.filter(|session| !session.is_damaged()) else { continue };

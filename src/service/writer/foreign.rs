@@ -10,10 +10,10 @@ use super::Writer;
 use super::batch::{Batch, Void};
 use super::staging::Staging;
 use super::verdict::{Verdict, Verdicts, answer};
-use crate::board::SessionName;
+use crate::board::{Revision, SessionName};
 use crate::service::error::ServiceError;
 use crate::service::job::Behind;
-use crate::service::sessions::replay::{REPLAY_PAGE, framed, whole};
+use crate::service::sessions::replay::{ONE, REPLAY_PAGE, framed, whole};
 use crate::store::{Head, SharedStore};
 
 /// The number of conflicts after which a write is decided while no other server writes.
@@ -107,8 +107,13 @@ impl Writer {
 
     /// Takes in what other servers committed to these sessions, and tells those who wait for that.
     pub(super) fn catch_up_with(&mut self, behind: Vec<Behind>) {
-        for Behind { name, head, waiting } in behind {
-            let mut taken_in = self.take_in(&name, head);
+        for Behind { name, head, is_lost, waiting } in behind {
+            let mut taken_in = if is_lost {
+                tracing::error!(session = %name, revision = %head.revision, "the database has lost acknowledged commits");
+                self.load(&name, head)
+            } else {
+                self.take_in(&name, head)
+            };
             if let Err(error) = &taken_in {
                 tracing::warn!(session = %name, %error, "commits of other servers could not be read");
             }
@@ -143,14 +148,15 @@ impl Writer {
         let known = self.directory.get(name).map(|session| session.extent());
         match known {
             Some(known) if known.session == head.session => {
-                if known.revision >= head.revision {
-                    return Ok(());
+                if known.revision < head.revision {
+                    match self.follow(name) {
+                        // Its history begins later by now.
+                        Ok(false) | Err(ServiceError::Compacted { .. }) => self.load(name, head)?,
+                        followed => _ = followed?,
+                    }
                 }
-                match self.follow(name) {
-                    // Its history begins later by now.
-                    Ok(false) | Err(ServiceError::Compacted { .. }) => self.load(name, head),
-                    followed => followed.map(drop),
-                }
+                self.begin_where(name, head);
+                Ok(())
             }
             Some(_) => {
                 // Watchers of the name see the end of its session, if that can be read, and then the next one.
@@ -160,6 +166,20 @@ impl Writer {
                 self.load(name, head)
             }
             None => self.load(name, head),
+        }
+    }
+
+    /// Publishes that another server truncated the history.
+    fn begin_where(&self, name: &SessionName, head: Head) {
+        let Some(session) = self.directory.get(name).filter(|session| session.exists()) else {
+            return;
+        };
+        let (known, bytes) = (session.extent(), session.history_bytes());
+        if let Some(base) = head.base.filter(|base| *base > known.oldest)
+            && known.session == head.session
+        {
+            let dropped = bytes.saturating_sub(head.history_bytes);
+            session.rebase(base, dropped, &self.recent_bytes);
         }
     }
 
@@ -186,7 +206,11 @@ impl Writer {
     fn load(&mut self, name: &SessionName, head: Head) -> Result<(), ServiceError> {
         let (board, history_bytes) = whole(&*self.store, head.session)?;
         let former = Staging::of(self.directory.get(name).as_ref(), &self.loader);
-        self.publish(name, &mut former.replaced_by(board, history_bytes));
+        let before = Revision(board.revision().0.saturating_sub(1));
+        // The commit may be gone: the history may begin here.
+        let last = framed(&*self.store, board.id(), before, ONE).unwrap_or_default();
+        let last = last.into_iter().next_back().map(|(commit, _)| commit);
+        self.publish(name, &mut former.replaced_by(board, history_bytes, last));
         Ok(())
     }
 }

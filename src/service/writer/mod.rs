@@ -40,13 +40,12 @@ use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loader;
 use super::sessions::memory_budget::MemoryBudget;
-use super::sessions::recent_commits::Weighed;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
 use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
-    Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
+    Commit, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
 };
 use crate::fairness::{Client, Left};
 use crate::metrics;
@@ -443,9 +442,14 @@ impl Writer {
         if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
             self.retentions.note_commit(name, history);
         }
-        let notice = self.channels.are_noticed().then(|| notice(name, &commits));
-        let asked = commits.iter().any(|(commit, _)| commit.touches_questions());
-        let requested = commits.iter().any(|(commit, _)| commit.touches_requests());
+        let loaded = staging.take_loaded();
+        let is_loaded = loaded.is_some();
+        let last = loaded.flatten();
+        let shown = commits.iter().map(|(commit, _)| commit).chain(&last);
+        let notice = self.channels.are_noticed().then(|| notice(name, shown));
+        let touches = |test: fn(&Commit) -> bool| commits.iter().any(|(commit, _)| test(commit));
+        let asked = is_loaded || touches(Commit::touches_questions);
+        let requested = is_loaded || touches(Commit::touches_requests);
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);
@@ -500,9 +504,12 @@ fn nonce() -> Nonce {
 }
 
 /// Returns the notice of these commits for subscribers of all sessions.
-fn notice(session: &SessionName, commits: &[Weighed]) -> Option<Notice> {
-    let (last, _) = commits.last()?;
-    let changes = commits.iter().flat_map(|(commit, _)| &commit.changes);
+fn notice<'a>(
+    session: &SessionName,
+    commits: impl Iterator<Item = &'a Arc<Commit>> + Clone,
+) -> Option<Notice> {
+    let last = commits.clone().last()?;
+    let changes = commits.flat_map(|commit| &commit.changes);
     let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), memory_of(change))).collect();
     let kinds = kinds.into_iter().map(|(kind, agent)| (kind, agent.cloned())).collect();
     let session = session.clone();

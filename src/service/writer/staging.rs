@@ -1,13 +1,14 @@
 //! The staged board and frames of a session within a batch.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Extent, Frame, Json, Kept, Key,
-    KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, SessionName, Summary,
-    Timestamp, decide, decide_prepared, decide_unread, expire, stored,
+    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Digest, Extent, Frame, Json, Kept,
+    Key, KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, SessionName,
+    Summary, Timestamp, decide, decide_prepared, decide_unread, expire, stored,
 };
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
@@ -42,6 +43,8 @@ pub(crate) struct Staging {
     closed: bool,
     /// The base that remains of a deleted session.
     end: Option<End>,
+    /// The last commit, if the board was read from the store and the commits before it are not at hand.
+    loaded: Option<Option<Arc<Commit>>>,
     /// True if a staged commit only removes.
     shrinks: bool,
     /// True if writes that add are refused.
@@ -81,6 +84,7 @@ impl Staging {
             adopts: false,
             closed: false,
             end: None,
+            loaded: None,
             shrinks: false,
             is_cramped: false,
         }
@@ -97,10 +101,21 @@ impl Staging {
         Ok(())
     }
 
-    /// Replaces the board by one that was read from the store.
-    pub(crate) fn replaced_by(self, board: Board, history_bytes: u64) -> Self {
+    /// Replaces the board by one that was read from the store, with its last commit.
+    pub(crate) fn replaced_by(
+        self,
+        board: Board,
+        history_bytes: u64,
+        last: Option<Commit>,
+    ) -> Self {
         let closed = board.life().is_none();
-        Self { board: Arc::new(board), history_bytes, closed, ..self }
+        let loaded = Some(last.map(Arc::new));
+        Self { board: Arc::new(board), history_bytes, closed, loaded, ..self }
+    }
+
+    /// Takes out the last commit of a board that was read from the store, if it was.
+    pub(crate) fn take_loaded(&mut self) -> Option<Option<Arc<Commit>>> {
+        self.loaded.take()
     }
 
     /// Begins a second try that refuses writes that add, since the disk has no room for all.
@@ -177,6 +192,7 @@ impl Staging {
         let labels = board.life().into_iter().flat_map(|life| life.labels.iter());
         let exists = board.life().is_some();
         Some(SessionRow {
+            name: name.as_str().as_bytes().to_vec(),
             exists,
             updated_at: board.updated_at(),
             next_due: board.next_due(),
@@ -184,8 +200,24 @@ impl Staging {
             asks: exists && !board.asked().open().is_empty(),
             requests: exists && !board.tasks().claimable().is_empty(),
             is_over_budget: board.budget_passed().is_some(),
+            is_limited: board.life().is_some_and(|life| life.settings.history.is_some()),
             summary: framed,
+            blobs: self.blobs(),
         })
+    }
+
+    /// Returns the blobs of the board that the staged commits name.
+    fn blobs(&self) -> Vec<Digest> {
+        let changes = self.commits.iter().flat_map(|(commit, _)| &commit.changes);
+        let named = changes.flat_map(|change| {
+            let images = change.images().map(|image| image.sha256);
+            images.chain(change.blobs()).chain(change.uploaded())
+        });
+        let board = &self.board;
+        let held =
+            named.filter(|sha256| board.has_image(sha256) || board.blobs().contains_key(sha256));
+        let distinct: BTreeSet<Digest> = held.collect();
+        distinct.into_iter().collect()
     }
 
     /// Returns the claim of the session's name, if the staged commits create, adopt or end the session.

@@ -53,6 +53,14 @@ pub(crate) fn answer(verdicts: Verdicts, outcome: Option<Outcome>) {
         let stored = stored.map_err(Unwritten::Failed);
         // All that the write holds is released before its caller goes on.
         job.pins = Pins::default();
+        let brings_images = job.images.is_some();
+        // The images are stored again before the write is decided again.
+        let is_undone = outcome == Some(Outcome::BlobsMissing) && writes;
+        let verdict = match (is_undone, brings_images) {
+            (true, true) => Verdict::Moved,
+            (true, false) => Verdict::Cold,
+            (false, _) => verdict,
+        };
         if !matches!(verdict, Verdict::Cold) {
             (job.room, job.images) = (None, None);
         }

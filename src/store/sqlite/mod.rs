@@ -169,7 +169,7 @@ impl Store for SqliteStore {
         match self.condition.health() {
             Health::Ready if !self.room.is_for(0) => self.turn(Health::Full),
             Health::Full if self.room.is_ample() => self.turn(Health::Ready),
-            Health::Ready | Health::Full | Health::Poisoned => {}
+            Health::Ready | Health::Full | Health::Unreachable | Health::Poisoned => {}
         }
         self.condition.health()
     }

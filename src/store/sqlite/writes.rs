@@ -214,6 +214,9 @@ impl SqliteStore {
             Outcome::Refused
             | Outcome::Overloaded
             | Outcome::Unknown
+            | Outcome::Unreachable
+            | Outcome::InDoubt
+            | Outcome::BlobsMissing
             | Outcome::Appended
             | Outcome::Conflict { .. } => StoreError::Poisoned,
         })

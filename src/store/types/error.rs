@@ -7,10 +7,17 @@ use rusqlite::ErrorCode;
 
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::JournalId;
+use crate::store::types::postgres_error::PostgresError;
 
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The PostgreSQL service is not used.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    /// The database service does not answer; nothing was written.
+    #[error("the database cannot be reached")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The store is not embedded: its database service has tools of its own.
     #[error(
         "this store has no data directory: use the tools of its database, such as pg_dump for a backup"

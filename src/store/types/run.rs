@@ -1,6 +1,6 @@
 //! Runs of commits to append, and their outcomes.
 
-use crate::board::{Revision, SessionId, Timestamp};
+use crate::board::{Digest, Revision, SessionId, Timestamp};
 
 /// Consecutive commits of one session, stored all or none.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Run {
     /// Runs of one group are stored all or none; a run without one stands alone. A session in a group has one run in the
     /// batch.
     pub group: Option<u32>,
-    /// The session as of the run's head, for an engine whose lists are queries.
+    /// The session as of the run's head, and the blobs that the run names, for an engine that others write to.
     pub row: Option<Box<SessionRow>>,
 }
 
@@ -43,6 +43,8 @@ pub struct NameClaim {
 /// A session without its board: all that lists, the inbox and the sweep of deadlines need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
+    /// The session's name.
+    pub name: Vec<u8>,
     /// False once the session is deleted.
     pub exists: bool,
     /// The time of its last commit.
@@ -57,8 +59,12 @@ pub struct SessionRow {
     pub requests: bool,
     /// True if its costs have passed its budget.
     pub is_over_budget: bool,
+    /// True if a setting limits its history.
+    pub is_limited: bool,
     /// Its summary, a frame of the session and the run's head.
     pub summary: Vec<u8>,
+    /// The blobs that the run's commits name.
+    pub blobs: Vec<Digest>,
 }
 
 /// The base of a deleted session. All commits up to it are forgotten, including those between the head and it, which
@@ -113,6 +119,12 @@ pub enum Outcome {
     Malformed,
     /// The run is stored in full or not at all; a restart determines which.
     Unknown,
+    /// The database service cannot be reached; nothing was stored.
+    Unreachable,
+    /// The run is stored in full or not at all; the database service cannot be asked which. Later batches are tried.
+    InDoubt,
+    /// A blob that the run names was deleted meanwhile; nothing was stored.
+    BlobsMissing,
     /// The store takes no writes, after a failure or its close; nothing was tried.
     Refused,
 }

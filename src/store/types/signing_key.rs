@@ -22,7 +22,7 @@ impl SigningKey {
         Self::of(&random())
     }
 
-    fn of(key: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn of(key: &[u8]) -> Result<Self, StoreError> {
         // HMAC takes keys of any length.
         Hmac::new_from_slice(key).map(Self).map_err(|_| StoreError::DamagedMeta)
     }
@@ -42,6 +42,11 @@ impl SigningKey {
             }
         };
         Self::of(&key)
+    }
+
+    /// Returns the bytes of a new key.
+    pub(crate) fn random_bytes() -> [u8; 32] {
+        random()
     }
 
     /// Signs a message.

@@ -87,6 +87,16 @@ pub struct TokenRow {
     pub body: Option<Vec<u8>>,
 }
 
+impl TokenRow {
+    /// Returns the checksum of a stored token.
+    pub(crate) fn sum(id: Uuid, body: &[u8]) -> i64 {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(id.as_bytes());
+        sum.update(body);
+        sum.finalize().into()
+    }
+}
+
 /// The limits of a page of history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMax {
@@ -173,6 +183,8 @@ pub enum Health {
     Ready,
     /// Only writes that free space are accepted, judging by the last write or the free space.
     Full,
+    /// The database service does not answer: neither reads nor writes.
+    Unreachable,
     /// No writes until a restart: an earlier write has an unknown outcome. Reads go on.
     Poisoned,
 }

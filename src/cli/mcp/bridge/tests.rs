@@ -8,7 +8,8 @@ use tokio::task::JoinHandle;
 
 use super::super::endpoint::Identity;
 use super::*;
-use crate::client::{Client, Limits, Roots};
+use crate::client::{Client, Limits};
+use crate::roots::Roots;
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), silence: Duration::from_millis(300) };

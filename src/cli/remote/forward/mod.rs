@@ -33,7 +33,7 @@ use crate::api::address::session_url;
 use crate::board::SessionName;
 use crate::cli::Failure;
 use crate::cli::connection::Connection;
-use crate::client::Roots;
+use crate::roots::Roots;
 
 /// The time without a wanted event after which the cursor moves over those that the filters leave out.
 const IDLE_TIME: Duration = Duration::from_secs(15);

@@ -16,9 +16,8 @@ use crate::cli::connection::{foreign, innermost};
 use crate::cli::note;
 use crate::cli::remote::end::End;
 use crate::cli::remote::server::JSON;
-use crate::client::{
-    Answer, BaseUrl, Client, ConnectError, Error, InvalidBaseUrl, Limits, Roots, RootsError,
-};
+use crate::client::{Answer, BaseUrl, Client, ConnectError, Error, InvalidBaseUrl, Limits};
+use crate::roots::{Roots, RootsError};
 
 /// The time for the head of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(30);

@@ -18,7 +18,7 @@ fn read(row: &Row<'_>) -> TokenRow {
     let id = row.get::<_, Vec<u8>>(0).ok().and_then(|id| Uuid::from_slice(&id).ok());
     let Some(id) = id else { return TokenRow { id: Uuid::new_v4(), body: None } };
     let (crc, body) = (row.get::<_, i64>(1).ok(), row.get::<_, Vec<u8>>(2).ok());
-    TokenRow { id, body: body.filter(|body| crc == Some(sum(id, body))) }
+    TokenRow { id, body: body.filter(|body| crc == Some(TokenRow::sum(id, body))) }
 }
 
 /// Inserts or replaces the token with this id.
@@ -29,7 +29,7 @@ pub(crate) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Fa
                 "INSERT INTO token VALUES (?1, ?2, ?3)
                  ON CONFLICT (id) DO UPDATE SET crc = excluded.crc, body = excluded.body",
             )?
-            .execute((id.as_bytes().as_slice(), sum(id, body), body))
+            .execute((id.as_bytes().as_slice(), TokenRow::sum(id, body), body))
             .map(drop)
     })?;
     journal.database.note_written(body.len() as u64);
@@ -42,11 +42,4 @@ pub(crate) fn remove(journal: &mut Journal, id: Uuid) -> Result<(), Failure> {
         let mut delete = connection.prepare_cached("DELETE FROM token WHERE id = ?1")?;
         delete.execute([id.as_bytes().as_slice()]).map(drop)
     })
-}
-
-fn sum(id: Uuid, body: &[u8]) -> i64 {
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(id.as_bytes());
-    sum.update(body);
-    sum.finalize().into()
 }

@@ -1,0 +1,309 @@
+//! Appending: one statement for each run, one transaction for a batch, sent without waiting for answers in between.
+//!
+//! A statement stores its commits only if the head is the expected one, and says how many it stored. Statements go in
+//! the order of names, so that servers which append to the same sessions wait for each other in one order.
+
+use std::future::{Future, poll_fn};
+use std::iter;
+use std::task::Poll;
+
+use deadpool_postgres::Object;
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::error::{failed, outcome_of};
+use crate::board::{Digest, Revision, SessionId};
+use crate::store::{Outcome, Run, SessionRow, StoreError};
+
+/// Sets the row of a session.
+macro_rules! set_row {
+    () => {
+        "head = $3, bytes = bytes + $4, is_live = $5, next_due = $6, labels = $7, asks = $8, requests = $9, \
+         over_budget = $10, is_limited = $11, summary = $12"
+    };
+}
+
+/// Holds the blobs that the commits name; the last two parameters are their digests and their number.
+macro_rules! has_blobs {
+    () => {
+        "($15::bigint = 0 OR $15 = (SELECT count(*) FROM (SELECT FROM blob WHERE blob.session = $1 \
+         AND digest = ANY ($16::bytea[]) FOR KEY SHARE) AS held))"
+    };
+}
+
+macro_rules! insert_commits {
+    () => {
+        " INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
+         FROM changed, unnest($13::bigint[], $14::bytea[]) AS added (revision, frame)"
+    };
+}
+
+/// Gives the name to the session, if it has no other one than expected.
+macro_rules! claim {
+    ($from:literal) => {
+        concat!(
+            "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $17::bytea, $1::uuid ",
+            $from,
+            " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $18::uuid \
+             RETURNING session), "
+        )
+    };
+}
+
+/// Appends to a session.
+const FOLLOW: &str = concat!(
+    "WITH changed AS (UPDATE session SET ",
+    set_row!(),
+    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND ",
+    has_blobs!(),
+    " RETURNING id)",
+    insert_commits!()
+);
+
+/// Creates a session, perhaps one that has its end already.
+const CREATE: &str = concat!(
+    claim!(""),
+    "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
+     is_limited, summary, ended_at, base, base_content) \
+     SELECT session, $17, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $19::bigint, $20::bigint, $21::uuid FROM named \
+     WHERE $2::bigint IS NOT NULL AND ",
+    has_blobs!(),
+    " RETURNING id), \
+     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $21, added.part, added.frame \
+     FROM changed, unnest($22::bytea[]) WITH ORDINALITY AS added (frame, part))",
+    insert_commits!()
+);
+
+/// Makes a staged history a session's own.
+const ADOPT: &str = concat!(
+    claim!("FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2"),
+    "changed AS (UPDATE session SET name = $17, staged_at = NULL, base = put_base, base_content = put_content, \
+     put_base = NULL, put_content = NULL, ",
+    set_row!(),
+    " FROM named WHERE id = named.session AND ",
+    has_blobs!(),
+    " RETURNING id)",
+    insert_commits!()
+);
+
+/// Deletes a session: its end replaces its history.
+const END: &str = concat!(
+    "WITH changed AS (UPDATE session SET ended_at = $19::bigint, base = $20::bigint, base_content = $21::uuid, \
+     put_base = NULL, put_content = NULL, ",
+    set_row!(),
+    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND $17::bytea IS NOT NULL \
+     AND $18::uuid IS NOT NULL AND ",
+    has_blobs!(),
+    " RETURNING id), \
+     commits AS (DELETE FROM history_commit USING changed WHERE history_commit.session = changed.id), \
+     bases AS (DELETE FROM history_base USING changed WHERE history_base.session = changed.id), \
+     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $21, added.part, added.frame \
+     FROM changed, unnest($22::bytea[]) WITH ORDINALITY AS added (frame, part))",
+    insert_commits!()
+);
+
+/// Appends to a staged history.
+const STAGE: &str = "WITH changed AS (UPDATE session SET head = $3, bytes = bytes + $4 \
+     WHERE id = $1 AND head <= $2 AND staged_at IS NOT NULL RETURNING id) \
+     INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
+     FROM changed, unnest($5::bigint[], $6::bytea[]) AS added (revision, frame)";
+
+/// The end of a transaction without an outcome for each run.
+pub(super) enum Broken {
+    /// Nothing was stored.
+    RolledBack(Outcome),
+    /// The connection broke, perhaps after the commit.
+    Unknown(StoreError),
+}
+
+/// A run as the parameters of its statement.
+struct Bound<'a> {
+    sql: &'static str,
+    session: Uuid,
+    expected: i64,
+    head: i64,
+    bytes: i64,
+    revisions: Vec<i64>,
+    frames: Vec<&'a [u8]>,
+    row: Option<RowBound<'a>>,
+    name: Option<&'a [u8]>,
+    before: Option<Uuid>,
+    ended_at: Option<i64>,
+    base: Option<i64>,
+    content: Option<Uuid>,
+    parts: Vec<&'a [u8]>,
+}
+
+struct RowBound<'a> {
+    row: &'a SessionRow,
+    next_due: Option<i64>,
+    labels: Vec<String>,
+    digests: Vec<&'a [u8]>,
+    blobs: i64,
+}
+
+impl<'a> Bound<'a> {
+    fn of(run: &'a Run) -> Self {
+        let claim = run.claim.as_ref();
+        let before = claim.and_then(|claim| claim.before).map(|(SessionId(id), _)| id);
+        let has_session = before == Some(run.session.0);
+        let sql = match (&run.row, claim, &run.ends) {
+            (None, ..) => STAGE,
+            (Some(_), Some(_), _) if run.adopts => ADOPT,
+            (Some(_), Some(_), _) if !has_session => CREATE,
+            (Some(_), _, Some(_)) => END,
+            (Some(_), _, None) => FOLLOW,
+        };
+        let row = run.row.as_deref();
+        let first = run.after().next();
+        let revisions = (first.0..).take(run.frames.len()).map(u64::cast_signed).collect();
+        let ends = run.ends.as_ref();
+        Self {
+            sql,
+            session: run.session.0,
+            expected: run.expected.0.cast_signed(),
+            head: run.head().0.cast_signed(),
+            bytes: run.frame_bytes().cast_signed(),
+            revisions,
+            frames: run.frames.iter().map(Vec::as_slice).collect(),
+            row: row.map(RowBound::of),
+            name: claim.map(|claim| claim.name.as_slice()),
+            before,
+            ended_at: row.filter(|row| !row.exists).map(|row| row.updated_at.0),
+            base: ends.map(|end| end.revision.0.cast_signed()),
+            content: ends.map(|_| Uuid::now_v7()),
+            parts: ends.into_iter().flat_map(|end| &end.parts).map(Vec::as_slice).collect(),
+        }
+    }
+
+    fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let mut all: Vec<&(dyn ToSql + Sync)> =
+            vec![&self.session, &self.expected, &self.head, &self.bytes];
+        let Some(row) = &self.row else {
+            all.extend([&self.revisions as &(dyn ToSql + Sync), &self.frames]);
+            return all;
+        };
+        all.extend([&row.row.exists as &(dyn ToSql + Sync), &row.next_due, &row.labels]);
+        all.extend([&row.row.asks as &(dyn ToSql + Sync), &row.row.requests]);
+        all.extend([&row.row.is_over_budget as &(dyn ToSql + Sync), &row.row.is_limited]);
+        all.extend([&row.row.summary as &(dyn ToSql + Sync), &self.revisions, &self.frames]);
+        all.extend([&row.blobs as &(dyn ToSql + Sync), &row.digests]);
+        if self.sql == FOLLOW {
+            return all;
+        }
+        all.extend([&self.name as &(dyn ToSql + Sync), &self.before]);
+        if self.sql == ADOPT {
+            return all;
+        }
+        all.extend([&self.ended_at as &(dyn ToSql + Sync), &self.base, &self.content, &self.parts]);
+        all
+    }
+}
+
+impl<'a> RowBound<'a> {
+    fn of(row: &'a SessionRow) -> Self {
+        Self {
+            row,
+            next_due: row.next_due.map(|due| due.0),
+            labels: row.labels.iter().map(|(name, value)| label(name, value)).collect(),
+            digests: row.blobs.iter().map(|Digest(bytes)| bytes.as_slice()).collect(),
+            blobs: i64::try_from(row.blobs.len()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// A label as an element of an array. A name has no line feed.
+pub(super) fn label(name: &str, value: &str) -> String {
+    format!("{name}\n{value}")
+}
+
+/// Appends runs that stand alone in one transaction, in one round trip.
+pub(super) async fn alone(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Broken> {
+    let bound: Vec<Bound<'_>> = runs.iter().map(|run| Bound::of(run)).collect();
+    let mut statements = vec![prepared(client, "BEGIN").await?];
+    for run in &bound {
+        statements.push(prepared(client, run.sql).await?);
+    }
+    statements.push(prepared(client, "COMMIT").await?);
+    let of_runs = bound.iter().map(Bound::parameters);
+    let parameters: Vec<_> =
+        iter::once(Vec::new()).chain(of_runs).chain(iter::once(Vec::new())).collect();
+    let sent = statements.iter().zip(&parameters);
+    let sent = sent.map(|(statement, parameters)| client.execute(statement, parameters));
+    let mut answers = in_order(sent.collect()).await;
+    let committed = answers.pop();
+    let mut outcomes = Vec::with_capacity(runs.len());
+    for stored in answers {
+        // The first failure is the reason; the statements after it say that the transaction is over.
+        outcomes.push(outcome(stored.map_err(|error| Broken::of(error, false))?));
+    }
+    outcomes.remove(0);
+    match committed {
+        Some(Err(error)) => Err(Broken::of(error, true)),
+        Some(Ok(_)) | None => Ok(outcomes),
+    }
+}
+
+/// Polls each future once, in order, so that each sends its message; then waits for all.
+async fn in_order<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|context| {
+        for (future, done) in &mut futures {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                *done = Some(output);
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+    let mut outputs = Vec::with_capacity(futures.len());
+    for (future, done) in futures {
+        outputs.push(match done {
+            Some(output) => output,
+            None => future.await,
+        });
+    }
+    outputs
+}
+
+/// Appends runs in the client's open transaction; returns their outcomes, none of which is durable yet.
+pub(super) async fn within(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Broken> {
+    let mut outcomes = Vec::with_capacity(runs.len());
+    for bound in runs.iter().map(|run| Bound::of(run)) {
+        let statement = prepared(client, bound.sql).await?;
+        let stored = client.execute(&statement, &bound.parameters()).await;
+        outcomes.push(outcome(stored.map_err(|error| Broken::of(error, false))?));
+    }
+    Ok(outcomes)
+}
+
+/// Ends the client's open transaction.
+pub(super) async fn end(client: &Object, how: &str) -> Result<(), Broken> {
+    client.batch_execute(how).await.map_err(|error| Broken::of(error, how == "COMMIT"))
+}
+
+async fn prepared(client: &Object, sql: &str) -> Result<Statement, Broken> {
+    client.prepare_cached(sql).await.map_err(|error| Broken::of(error, false))
+}
+
+/// Returns the outcome of a statement that stored so many commits.
+fn outcome(stored: u64) -> Outcome {
+    if stored > 0 { Outcome::Appended } else { Outcome::Conflict { head: Revision::default() } }
+}
+
+impl Broken {
+    fn of(error: tokio_postgres::Error, commits: bool) -> Self {
+        match error.code() {
+            // An error of the commit itself may come after it, as while it waits for a standby.
+            Some(code) if !commits => {
+                let outcome = outcome_of(code);
+                if outcome == Outcome::Malformed {
+                    tracing::error!(%error, cause = ?error.as_db_error(), "an append failed");
+                }
+                Self::RolledBack(outcome)
+            }
+            Some(_) | None => Self::Unknown(failed(error)),
+        }
+    }
+}

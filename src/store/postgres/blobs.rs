@@ -1,0 +1,346 @@
+//! Blobs: chunks under a content of their own, and a row that gives them to a session.
+//!
+//! A blob that was put a short while ago may be named by a commit on its way from any server. Such a one is not
+//! removed, and an append that names a removed one is refused.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::connections::Connections;
+use super::error::failed;
+use crate::board::{Digest, SessionId};
+use crate::store::{BlobDraft, BlobStore, StoreError, StoredBlob};
+
+/// The bytes of a chunk.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The age from which a blob may be removed alone.
+const AGE_MIN: Duration = Duration::from_secs(60);
+
+/// The number of rows listed at once.
+const ROWS_AT_ONCE: i64 = 1_000;
+
+const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// A blob on its way in: its chunks are stored, and belong to no session.
+struct Chunks {
+    connections: Arc<Connections>,
+    session: SessionId,
+    content: Uuid,
+    chunks: i64,
+    bytes: i64,
+    /// Bytes of the next chunk.
+    rest: Vec<u8>,
+    is_kept: bool,
+}
+
+impl Chunks {
+    fn begin(connections: &Arc<Connections>, session: SessionId) -> Self {
+        Self {
+            connections: Arc::clone(connections),
+            session,
+            content: Uuid::now_v7(),
+            chunks: 0,
+            bytes: 0,
+            rest: Vec::new(),
+            is_kept: false,
+        }
+    }
+
+    /// Stores the next chunk.
+    async fn store(&mut self, client: &Client, chunk: &[u8]) -> Result<(), StoreError> {
+        let sql = "INSERT INTO blob_chunk (session, content, chunk, bytes) VALUES ($1, $2, $3, $4)";
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+            [&self.session.0, &self.content, &self.chunks, &chunk];
+        client.execute(sql, &parameters).await.map_err(failed)?;
+        self.chunks += 1;
+        self.bytes += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
+        Ok(())
+    }
+
+    fn add_all(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.rest.extend_from_slice(bytes);
+        if self.rest.len() < CHUNK_BYTES {
+            return Ok(());
+        }
+        let connections = Arc::clone(&self.connections);
+        connections.wait(async {
+            let client = connections.reader().await?;
+            let rest = std::mem::take(&mut self.rest);
+            let whole = rest.len() - rest.len() % CHUNK_BYTES;
+            let (chunks, left) = rest.split_at(whole);
+            for chunk in chunks.chunks(CHUNK_BYTES) {
+                self.store(&client, chunk).await?;
+            }
+            self.rest = left.to_vec();
+            Ok(())
+        })
+    }
+
+    /// Gives the chunks to the session; those of a blob that it has already are deleted.
+    fn give(&mut self, digest: Digest) -> Result<(), StoreError> {
+        let connections = Arc::clone(&self.connections);
+        connections.wait(async {
+            let client = connections.reader().await?;
+            if !self.rest.is_empty() {
+                let rest = std::mem::take(&mut self.rest);
+                self.store(&client, &rest).await?;
+            }
+            let sql = format!(
+                "INSERT INTO blob (session, digest, content, bytes, touched_at) \
+                 VALUES ($1, $2, $3, $4, {NOW_MS}) \
+                 ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at RETURNING content"
+            );
+            let digest = digest.0.as_slice();
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&self.session.0, &digest, &self.content, &self.bytes];
+            let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
+            self.is_kept = row.try_get::<_, Uuid>(0).map_err(failed)? == self.content;
+            Ok(())
+        })
+    }
+}
+
+impl BlobDraft for Chunks {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.add_all(bytes)
+    }
+
+    fn keep(mut self: Box<Self>, digest: Digest) -> Result<(), StoreError> {
+        self.give(digest)
+    }
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        if self.is_kept || self.chunks == 0 {
+            return;
+        }
+        let (connections, session, content) =
+            (Arc::clone(&self.connections), self.session, self.content);
+        self.connections.spawn(async move {
+            // The leader deletes what is left.
+            if let Ok(client) = connections.reader().await {
+                let sql = "DELETE FROM blob_chunk WHERE session = $1 AND content = $2";
+                client.execute(sql, &[&session.0, &content]).await.ok();
+            }
+        });
+    }
+}
+
+/// Returns true if the session has the blob, which is as young as a new one from then on.
+async fn touch(client: &Client, session: SessionId, digest: Digest) -> Result<bool, StoreError> {
+    let sql = format!("UPDATE blob SET touched_at = {NOW_MS} WHERE session = $1 AND digest = $2");
+    let touched = client.execute(&sql, &[&session.0, &digest.0.as_slice()]).await;
+    Ok(touched.map_err(failed)? > 0)
+}
+
+async fn read(client: &Client, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+    let sql = "SELECT blob_chunk.bytes FROM blob JOIN blob_chunk USING (session, content) \
+        WHERE blob.session = $1 AND blob.digest = $2 ORDER BY blob_chunk.chunk";
+    let rows = client.query(sql, &[&session.0, &digest.0.as_slice()]).await.map_err(failed)?;
+    if rows.is_empty() {
+        let sql = "SELECT FROM blob WHERE session = $1 AND digest = $2";
+        let known = client.query_opt(sql, &[&session.0, &digest.0.as_slice()]).await;
+        if known.map_err(failed)?.is_none() {
+            return Err(StoreError::BlobMissing { session, digest });
+        }
+    }
+    let mut bytes = Vec::new();
+    for row in &rows {
+        bytes.extend_from_slice(row.try_get(0).map_err(failed)?);
+    }
+    if Digest::of(&bytes) == digest {
+        Ok(bytes)
+    } else {
+        Err(StoreError::BlobDamaged { session, digest })
+    }
+}
+
+async fn link(
+    client: &Client,
+    from: SessionId,
+    to: SessionId,
+    digest: Digest,
+) -> Result<(), StoreError> {
+    if touch(client, to, digest).await? {
+        return Ok(());
+    }
+    // The rows of two sessions may be on two servers, so the chunks are copied.
+    let sql = format!(
+        "WITH source AS (SELECT digest, content, bytes FROM blob WHERE session = $1 AND digest = $3), \
+         chunks AS (INSERT INTO blob_chunk (session, content, chunk, bytes) \
+            SELECT $2, blob_chunk.content, blob_chunk.chunk, blob_chunk.bytes \
+            FROM source JOIN blob_chunk ON blob_chunk.session = $1 AND blob_chunk.content = source.content \
+            ON CONFLICT DO NOTHING) \
+         INSERT INTO blob (session, digest, content, bytes, touched_at) \
+         SELECT $2, digest, content, bytes, {NOW_MS} FROM source \
+         ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at"
+    );
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+        [&from.0, &to.0, &digest.0.as_slice()];
+    match client.execute(&sql, &parameters).await.map_err(failed)? {
+        0 => Err(StoreError::BlobMissing { session: from, digest }),
+        _ => Ok(()),
+    }
+}
+
+impl BlobStore for PostgresStore {
+    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        let is_there = self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            touch(&client, session, digest).await
+        })?;
+        if is_there {
+            return Ok(());
+        }
+        let mut chunks = Chunks::begin(&self.connections, session);
+        chunks.add_all(bytes)?;
+        chunks.give(digest)
+    }
+
+    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
+        Ok(Box::new(Chunks::begin(&self.connections, session)))
+    }
+
+    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            read(&client, session, digest).await
+        })
+    }
+
+    fn link_blobs(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digests: &mut dyn Iterator<Item = Digest>,
+    ) -> Result<(), StoreError> {
+        self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            for digest in digests {
+                link(&client, from, to, digest).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        if !is_free() {
+            return Ok(false);
+        }
+        self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            let sql = format!(
+                "WITH gone AS (DELETE FROM blob WHERE session = $1 AND digest = $2 \
+                    AND touched_at <= {NOW_MS} - $3 RETURNING session, content), \
+                 chunks AS (DELETE FROM blob_chunk USING gone \
+                    WHERE blob_chunk.session = gone.session AND blob_chunk.content = gone.content) \
+                 SELECT count(*) FROM gone"
+            );
+            let age = i64::try_from(AGE_MIN.as_millis()).unwrap_or(i64::MAX);
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+                [&session.0, &digest.0.as_slice(), &age];
+            let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
+            Ok(row.try_get::<_, i64>(0).map_err(failed)? > 0)
+        })
+    }
+
+    fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
+        self.connections.wait(async {
+            let mut client = self.connections.reader().await?;
+            let transaction = client.transaction().await.map_err(failed)?;
+            for table in ["blob", "blob_chunk"] {
+                let sql = format!("DELETE FROM {table} WHERE session = ANY ($1)");
+                transaction.execute(&sql, &[&ids]).await.map_err(failed)?;
+            }
+            transaction.commit().await.map_err(failed)
+        })
+    }
+
+    /// Nothing is hidden before it is deleted.
+    fn sweep_blobs(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// The leader deletes remnants, by their age.
+    fn clear_blobs(
+        &self,
+        _live: &HashSet<SessionId>,
+        _go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn blobs_of(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.visit(Some(session), visit)
+    }
+
+    fn blobs(
+        &self,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.visit(None, visit)
+    }
+}
+
+impl PostgresStore {
+    /// Visits the blobs of a session or of all, page by page.
+    fn visit(
+        &self,
+        session: Option<SessionId>,
+        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT session, digest, bytes, touched_at FROM blob \
+            WHERE ($1::uuid IS NULL OR session = $1) AND (session, digest) > ($2, $3) \
+            ORDER BY session, digest LIMIT $4";
+        let only = session.map(|session| session.0);
+        let mut last = (only.unwrap_or_default(), Vec::new());
+        loop {
+            let rows = self.connections.wait(async {
+                let client = self.connections.reader().await?;
+                let rows = client.query(sql, &[&only, &last.0, &last.1, &ROWS_AT_ONCE]).await;
+                rows.map_err(failed)
+            })?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for row in rows {
+                let read = || -> Result<(Uuid, Vec<u8>, i64, i64), tokio_postgres::Error> {
+                    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+                };
+                let (session, digest, bytes, touched) = read().map_err(failed)?;
+                last = (session, digest.clone());
+                let Ok(digest) = digest.try_into() else { continue };
+                // Ages are compared with this machine's clock.
+                let touched = touched.saturating_sub(self.pulse.clock_lead_ms());
+                let touched = Duration::from_millis(u64::try_from(touched).unwrap_or_default());
+                let blob = StoredBlob {
+                    session: SessionId(session),
+                    digest: Digest(digest),
+                    bytes: bytes.cast_unsigned(),
+                    modified: UNIX_EPOCH.checked_add(touched).unwrap_or(SystemTime::UNIX_EPOCH),
+                };
+                if visit(blob).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Connections to the database: bounded pools, and the threads on which they run.
+
+use std::future::Future;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime as PoolRuntime,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config};
+use uuid::Uuid;
+
+use super::address::PostgresUrl;
+use super::error::{TimedOut, failed, not_lent};
+use super::tls;
+use crate::store::{PostgresError, StoreError};
+
+/// The number of connections for appends.
+pub const POSTGRES_WRITERS_MAX: usize = 3;
+
+/// The number of connections for head checks.
+pub const POSTGRES_CHECKERS_MAX: usize = 2;
+
+/// The number of connections for everything else.
+pub const POSTGRES_READERS_MAX: usize = 8;
+
+/// The longest wait for an answer to a short statement, and for a connection.
+pub(super) const ANSWER_MAX: Duration = Duration::from_millis(1500);
+
+/// The threads that drive the connections.
+const THREADS: usize = 2;
+
+/// The settings of each connection. A transaction that is stuck must not hold its rows.
+const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '65min'; \
+    SELECT set_config('synchronous_commit', 'on', false) \
+    WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')";
+
+/// The pools, and the runtime that drives them. Calls block, so they are made on blocking threads.
+#[derive(Debug)]
+pub(super) struct Connections {
+    /// Absent once dropped.
+    runtime: Option<Runtime>,
+    writers: Pool,
+    checkers: Pool,
+    readers: Pool,
+    url: PostgresUrl,
+    /// The application name of the connections for appends, which no other server has.
+    writer_name: String,
+}
+
+impl Connections {
+    /// Prepares the pools; nothing is connected yet.
+    pub(super) fn to(url: &PostgresUrl) -> Result<Self, PostgresError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("postgres")
+            .enable_all()
+            .build()?;
+        let mut url = url.clone();
+        url.config.connect_timeout(ANSWER_MAX);
+        url.config.keepalives_idle(Duration::from_secs(30));
+        let writer_name = format!("blackboard {}", Uuid::new_v4().simple());
+        let mut of_writers = url.clone();
+        of_writers.config.application_name(&writer_name);
+        let writers = pool(&of_writers, POSTGRES_WRITERS_MAX)?;
+        let checkers = pool(&url, POSTGRES_CHECKERS_MAX)?;
+        let readers = pool(&url, POSTGRES_READERS_MAX)?;
+        Ok(Self { runtime: Some(runtime), writers, checkers, readers, url, writer_name })
+    }
+
+    /// Waits for a future on this thread, which must be one that may block.
+    pub(super) fn wait<T>(
+        &self,
+        future: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let runtime = self.runtime.as_ref().ok_or(StoreError::Closed)?;
+        runtime.block_on(future)
+    }
+
+    /// Starts a task that ends with the store.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            drop(runtime.spawn(task));
+        }
+    }
+
+    /// Lends a connection for an append.
+    pub(super) async fn writer(&self) -> Result<Object, StoreError> {
+        self.writers.get().await.map_err(not_lent)
+    }
+
+    /// Lends a connection for a head check.
+    pub(super) async fn checker(&self) -> Result<Object, StoreError> {
+        self.checkers.get().await.map_err(not_lent)
+    }
+
+    /// Lends a connection for anything else.
+    pub(super) async fn reader(&self) -> Result<Object, StoreError> {
+        self.readers.get().await.map_err(not_lent)
+    }
+
+    pub(super) fn writer_name(&self) -> &str {
+        &self.writer_name
+    }
+
+    /// The address, to open connections that are in no pool.
+    pub(super) fn url(&self) -> &PostgresUrl {
+        &self.url
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // The last handle may be dropped where nothing may block.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn pool(url: &PostgresUrl, max: usize) -> Result<Pool, PostgresError> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(Config::clone(&url.config), tls::connector(url)?, recycling);
+    let prepare = Hook::async_fn(|client, _| {
+        Box::pin(async move {
+            let prepared = timeout(ANSWER_MAX, set_up(client)).await;
+            match prepared {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(HookError::message(error.to_string())),
+                Err(_) => Err(HookError::message("the server does not answer")),
+            }
+        })
+    });
+    let pool = Pool::builder(manager)
+        .max_size(max)
+        .runtime(PoolRuntime::Tokio1)
+        .wait_timeout(Some(ANSWER_MAX))
+        .create_timeout(Some(ANSWER_MAX))
+        .recycle_timeout(Some(ANSWER_MAX))
+        .post_create(prepare)
+        .build();
+    pool.map_err(|error| PostgresError::Address(error.to_string()))
+}
+
+/// Sets and checks what acknowledged commits depend on.
+pub(super) async fn set_up(client: &Client) -> Result<(), PostgresError> {
+    client.batch_execute(SETTINGS).await.map_err(PostgresError::Server)?;
+    let row = client.query_one("SHOW synchronous_commit", &[]).await;
+    let level: String = row.and_then(|row| row.try_get(0)).map_err(PostgresError::Server)?;
+    if ["on", "remote_apply"].contains(&&*level) {
+        Ok(())
+    } else {
+        Err(PostgresError::NotSynchronous)
+    }
+}
+
+/// Opens a connection that is in no pool, driven until `Client` is dropped. Its notices go to `hear`.
+pub(super) async fn connect(
+    url: &PostgresUrl,
+    mut hear: impl FnMut(tokio_postgres::AsyncMessage) + Send + 'static,
+) -> Result<Client, StoreError> {
+    let tls = tls::connector(url)?;
+    let connected = timeout(ANSWER_MAX, url.config.connect(tls)).await;
+    let (client, mut connection) = connected.map_err(|_| timed_out())?.map_err(failed)?;
+    drop(tokio::spawn(async move {
+        while let Some(Ok(message)) =
+            std::future::poll_fn(|context| connection.poll_message(context)).await
+        {
+            hear(message);
+        }
+    }));
+    timeout(ANSWER_MAX, set_up(&client)).await.map_err(|_| timed_out())??;
+    Ok(client)
+}
+
+/// Bounds the wait for an answer.
+pub(super) async fn within<T>(
+    time: Duration,
+    answer: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout(time, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(StoreError::Unreachable(Box::new(TimedOut(time)))),
+    }
+}
+
+fn timed_out() -> StoreError {
+    StoreError::Unreachable(Box::new(TimedOut(ANSWER_MAX)))
+}

@@ -1,0 +1,127 @@
+//! The pulse: a connection of its own that tells whether the service answers, its time, and whether this server leads.
+//!
+//! The leader holds an advisory lock for the life of that connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_postgres::Client;
+
+use super::connections::{ANSWER_MAX, Connections, connect, within};
+use super::error::failed;
+use crate::store::StoreError;
+
+/// The time between two beats.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// The time between two tries to connect.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// What the last beat found.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    is_there: AtomicBool,
+    leads: AtomicBool,
+    is_stopped: AtomicBool,
+    clock_lead_ms: AtomicI64,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            is_there: AtomicBool::new(true),
+            leads: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
+            clock_lead_ms: AtomicI64::new(0),
+        }
+    }
+}
+
+impl Pulse {
+    /// Returns true if the service answered last time.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the service answered, and logs a change.
+    pub(super) fn note(&self, is_there: bool) {
+        if self.is_there.swap(is_there, Ordering::Relaxed) == is_there {
+            return;
+        }
+        if is_there {
+            tracing::info!("the database is reached again");
+        } else {
+            tracing::error!(
+                "the database cannot be reached: requests are refused until it is back"
+            );
+        }
+    }
+
+    pub(super) fn leads(&self) -> bool {
+        self.leads.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn clock_lead_ms(&self) -> i64 {
+        self.clock_lead_ms.load(Ordering::Relaxed)
+    }
+
+    /// Ends the beats, and the lead with them.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn set_leads(&self, leads: bool, schema: &str) {
+        if self.leads.swap(leads, Ordering::Relaxed) != leads {
+            tracing::info!(schema, leads, "the lead has changed");
+        }
+    }
+}
+
+/// Starts the beats.
+pub(super) fn start(connections: &Arc<Connections>, pulse: &Arc<Pulse>, schema: &str) {
+    let (url, pulse, schema) = (connections.url().clone(), Arc::clone(pulse), schema.to_owned());
+    connections.spawn(async move {
+        while !pulse.is_stopped.load(Ordering::Relaxed) {
+            match connect(&url, |_| {}).await {
+                Ok(client) => {
+                    let ended = beats(&client, &pulse, &schema).await;
+                    pulse.set_leads(false, &schema);
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "the pulse was interrupted");
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no pulse");
+                    pulse.note(false);
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    });
+}
+
+async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), StoreError> {
+    let lock = "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || $1::text, 0))";
+    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    while !pulse.is_stopped.load(Ordering::Relaxed) {
+        let before = now_ms();
+        let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });
+        let there: i64 = row.await?.try_get(0).map_err(failed)?;
+        let here = before.midpoint(now_ms());
+        pulse.clock_lead_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+        pulse.note(true);
+        if !pulse.leads() {
+            let locked = async { client.query_one(lock, &[&schema]).await.map_err(failed) };
+            let row = within(ANSWER_MAX, locked).await?;
+            pulse.set_leads(row.try_get(0).map_err(failed)?, schema);
+        }
+        tokio::time::sleep(BEAT).await;
+    }
+    Ok(())
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,120 @@
+//! Sessions by name: their heads, and those that the leader attends to.
+
+use deadpool_postgres::Object;
+use uuid::Uuid;
+
+use super::error::failed;
+use crate::board::{Revision, SessionId, Timestamp};
+use crate::store::{Head, StoreError};
+
+/// The time after which a staged history was abandoned.
+const STAGED_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+
+/// The time for which a deleted session stays after its name has another one.
+const REPLACED_MS: i64 = 60 * 60 * 1000;
+
+/// Returns the head of each name's session.
+pub(super) async fn heads(
+    client: &Object,
+    names: &[Vec<u8>],
+) -> Result<Vec<Option<Head>>, StoreError> {
+    let sql = "SELECT asked.place, session.id, session.head, session.base, session.bytes \
+        FROM unnest($1::bytea[]) WITH ORDINALITY AS asked (name, place) \
+        JOIN session_name ON session_name.name = asked.name \
+        JOIN session ON session.id = session_name.session";
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    let rows = client.query(&statement, &[&names]).await.map_err(failed)?;
+    let mut heads = vec![None; names.len()];
+    for row in rows {
+        let read = || -> Result<(i64, Uuid, i64, Option<i64>, i64), tokio_postgres::Error> {
+            Ok((
+                row.try_get(0)?,
+                row.try_get(1)?,
+                row.try_get(2)?,
+                row.try_get(3)?,
+                row.try_get(4)?,
+            ))
+        };
+        let (place, session, revision, base, bytes) = read().map_err(failed)?;
+        let place = usize::try_from(place).unwrap_or_default();
+        if let Some(head) = place.checked_sub(1).and_then(|place| heads.get_mut(place)) {
+            *head = Some(Head {
+                session: SessionId(session),
+                revision: Revision(revision.cast_unsigned()),
+                base: base.map(|base| Revision(base.cast_unsigned())),
+                history_bytes: bytes.cast_unsigned(),
+            });
+        }
+    }
+    Ok(heads)
+}
+
+/// Begins a transaction that holds the sessions of these names.
+pub(super) async fn hold(client: &Object, names: &[Vec<u8>]) -> Result<(), StoreError> {
+    client.batch_execute("BEGIN").await.map_err(failed)?;
+    let sql = "SELECT FROM session_name JOIN session ON session.id = session_name.session \
+        WHERE session_name.name = ANY ($1::bytea[]) ORDER BY session_name.name FOR UPDATE";
+    match client.execute(sql, &[&names]).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            client.batch_execute("ROLLBACK").await.map_err(failed)?;
+            Err(failed(error))
+        }
+    }
+}
+
+/// Returns the names of sessions in which something has expired.
+pub(super) async fn due(
+    client: &Object,
+    now: Timestamp,
+    max: usize,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let sql =
+        "SELECT name FROM session WHERE next_due <= $1 AND is_live ORDER BY next_due LIMIT $2";
+    names(client, sql, &[&now.0, &count(max)]).await
+}
+
+/// Returns the names of sessions whose history a setting limits, in order.
+pub(super) async fn limited(
+    client: &Object,
+    after: &[u8],
+    max: usize,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let sql = "SELECT name FROM session WHERE is_limited AND name > $1 ORDER BY name LIMIT $2";
+    names(client, sql, &[&after, &count(max)]).await
+}
+
+/// Returns histories that nobody needs: of sessions deleted before a time, of those whose name has another session, and
+/// those that were never adopted.
+pub(super) async fn over(
+    client: &Object,
+    before: Timestamp,
+    max: usize,
+) -> Result<Vec<SessionId>, StoreError> {
+    let sql = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) \
+        (SELECT id FROM session WHERE ended_at < $1 LIMIT $2) UNION \
+        (SELECT id FROM session, now WHERE ended_at < now.ms - $3 AND NOT EXISTS \
+            (SELECT FROM session_name WHERE session_name.name = session.name \
+             AND session_name.session = session.id) LIMIT $2) UNION \
+        (SELECT id FROM session, now WHERE staged_at < now.ms - $4 LIMIT $2)";
+    let rows = client.query(sql, &[&before.0, &count(max), &REPLACED_MS, &STAGED_MS_MAX]).await;
+    let ids: Result<Vec<Uuid>, _> =
+        rows.map_err(failed)?.iter().map(|row| row.try_get(0)).collect();
+    Ok(ids.map_err(failed)?.into_iter().map(SessionId).collect())
+}
+
+async fn names(
+    client: &Object,
+    sql: &str,
+    parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
+    let rows = client.query(&statement, parameters).await.map_err(failed)?;
+    let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
+    names.map_err(failed)
+}
+
+/// Returns a number of rows as SQL takes it.
+pub(super) fn count(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,57 @@
+//! Reasons why a PostgreSQL service is not used.
+
+use crate::roots::RootsError;
+
+/// The reason why a PostgreSQL service is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// The address cannot be parsed.
+    #[error("{0}")]
+    Address(String),
+    /// The root certificates cannot be loaded.
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    /// The server does not sync its log.
+    #[error(
+        "the PostgreSQL server has fsync = off, and would lose acknowledged commits: set it to on"
+    )]
+    FsyncOff,
+    /// A commit is acknowledged before it is on disk.
+    #[error("the PostgreSQL server does not accept synchronous_commit = on")]
+    NotSynchronous,
+    /// The server takes no writes.
+    #[error(
+        "the PostgreSQL server is a standby: give the primary's address, or all hosts and \
+         target_session_attrs=read-write"
+    )]
+    Standby,
+    /// The database cannot store all texts.
+    #[error("the database has the encoding {found}: create one with ENCODING 'UTF8'")]
+    Encoding {
+        /// Its encoding.
+        found: String,
+    },
+    /// Another version of this program wrote the schema.
+    #[error(
+        "the schema of the database has version {found}; this blackboard uses {known} and can serve beside {known} and \
+         the next one: upgrade blackboard step by step"
+    )]
+    Schema {
+        /// The version in the database.
+        found: i32,
+        /// The version of this program.
+        known: i32,
+    },
+    /// The user may not create the schema.
+    #[error("the schema {schema} does not exist and cannot be created")]
+    NoSchema {
+        /// The schema's name.
+        schema: String,
+    },
+    /// The engine's own threads cannot be started.
+    #[error("the database client cannot be started")]
+    Runtime(#[from] std::io::Error),
+    /// A statement failed.
+    #[error("PostgreSQL failed")]
+    Server(#[source] tokio_postgres::Error),
+}
