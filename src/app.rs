@@ -39,7 +39,7 @@ use crate::ui;
 const DRAIN_MAX: Duration = Duration::from_secs(8);
 
 /// The time between two looks at the tokens of a store that other servers write to. A revocation takes as long.
-const TOKENS_EVERY: Duration = Duration::from_millis(500);
+const TOKENS_EVERY: Duration = Duration::from_millis(200);
 
 /// The limits of the metrics listener: a few scrapers and probes.
 const OBSERVERS: ConnectionLimits = ConnectionLimits {

@@ -225,6 +225,8 @@ impl Tokens {
                 Some(Ok((token, hash))) => {
                     let same = known.by_id.get(&token.id).map(|held| held.grant.token());
                     if same != Some(&token) {
+                        let event = if token.revoked_at.is_some() { "revoked" } else { "created" };
+                        tracing::info!(token = %token.name, id = %token.id, elsewhere = true, "{event} a token");
                         known.put(Held::new(token, hash, self.0.limits));
                     }
                 }
@@ -234,7 +236,7 @@ impl Tokens {
         }
         if !rows.is_empty() {
             known.open.cancel();
-        } else if known.open.is_cancelled() {
+        } else if known.open.is_cancelled() && self.0.kept.get().is_none() {
             known.open = CancellationToken::new();
         }
         drop(known);

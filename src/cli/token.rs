@@ -159,7 +159,7 @@ impl Create {
 
 impl List {
     fn run(self) -> Result<(), Unfinished> {
-        self.directory.present()?;
+        self.directory.present_or(false)?;
         let (lines, _) = asked(&self.directory.telling()?, &Request::Tokens {})?;
         let mut out = io::stdout().lock();
         if self.json {
@@ -180,7 +180,7 @@ impl List {
 
 impl Revoke {
     fn run(self) -> Result<(), Unfinished> {
-        self.directory.present()?;
+        self.directory.present_or(false)?;
         let request = Request::RevokeToken { token: self.token };
         let (lines, _) = asked(&self.directory.answering()?, &request)?;
         for line in lines {
@@ -192,7 +192,7 @@ impl Revoke {
 
 impl Disable {
     fn run(self) -> Result<(), Unfinished> {
-        self.directory.present()?;
+        self.directory.present_or(false)?;
         let answering = self.directory.answering()?;
         let (tokens, _) = asked(&answering, &Request::Tokens {})?;
         let live = tokens.iter().filter(|token| token.state == "live").count();

@@ -20,6 +20,8 @@ use super::clock::Clock;
 use super::deps::Deps;
 use super::error::ServiceError;
 use super::history::deletion::AT_ONCE_MAX;
+use super::images::Images;
+use super::images::gc_schedule::GcSchedule;
 use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
 use super::sessions::directory::Directory;
@@ -45,6 +47,10 @@ const WATCHED_EVERY: Duration = Duration::from_secs(1);
 /// The time between two looks at the sessions whose history a setting limits.
 const LIMITED_EVERY: Duration = Duration::from_secs(60);
 
+/// The time between two looks for blobs to collect, and the rest until one is collected.
+const COLLECTED_EVERY: Duration = Duration::from_secs(60 * 60);
+const COLLECTED_AFTER: Duration = Duration::from_secs(5);
+
 /// The time between two deletions of what nobody needs, and between two counts of the sessions.
 const TENDED_EVERY: Duration = Duration::from_secs(5);
 
@@ -65,6 +71,7 @@ struct Checker {
     channels: Arc<Channels>,
     wake_ups: Arc<WakeUps>,
     orphans: Arc<Orphans>,
+    schedule: Arc<GcSchedule>,
     clock: Clock,
     jobs: JobQueue,
 }
@@ -73,9 +80,14 @@ struct Checker {
 struct Done {
     watched: Instant,
     limited: Option<Instant>,
+    collected: Option<Instant>,
     tended: Option<Instant>,
     /// The last name of a look at limited sessions that goes on.
     limited_after: Vec<u8>,
+    /// The last name of a look for blobs that goes on.
+    collected_after: Vec<u8>,
+    /// True if this server led at the last look.
+    led: bool,
 }
 
 impl HeadChecks {
@@ -83,7 +95,7 @@ impl HeadChecks {
     pub(super) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
-        (watches, orphans): (&Watches, &Arc<Orphans>),
+        (watches, images): (&Watches, &Images),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
         let checks = Arc::new(Self::default());
@@ -100,7 +112,8 @@ impl HeadChecks {
                 directory: Arc::clone(directory),
                 channels: Arc::clone(&watches.channels),
                 wake_ups: Arc::clone(&watches.wake_ups),
-                orphans: Arc::clone(orphans),
+                orphans: Arc::clone(&images.orphans),
+                schedule: Arc::clone(&images.schedule),
                 clock: deps.clock.clone(),
                 jobs: jobs.clone(),
             };
@@ -189,8 +202,11 @@ impl Checker {
         let mut done = Done {
             watched: Instant::now(),
             limited: None,
+            collected: None,
             tended: None,
             limited_after: Vec::new(),
+            collected_after: Vec::new(),
+            led: false,
         };
         let mut rest = Duration::ZERO;
         while signal.rest(rest) {
@@ -237,7 +253,13 @@ impl Checker {
             }
             done.tended = Some(Instant::now());
         }
-        if !store.lead() {
+        let leads = store.lead();
+        if leads && !done.led {
+            // The leader before may have left something.
+            (done.limited, done.collected) = (None, None);
+        }
+        done.led = leads;
+        if !leads {
             return Ok(());
         }
         let due = store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX)?;
@@ -251,6 +273,19 @@ impl Checker {
                 done.limited = Some(Instant::now());
             }
             for name in names.iter().filter_map(|name| parsed(name)) {
+                asked.entry(name).or_default();
+            }
+        }
+        if is_due(done.collected, COLLECTED_EVERY) {
+            let age = i64::try_from(self.schedule.collection().age.as_millis()).unwrap_or(i64::MAX);
+            let before = Timestamp(self.clock.read().due().0.saturating_sub(age));
+            let names = store.collectable(before, &done.collected_after, NAMES_AT_ONCE_MAX)?;
+            done.collected_after = names.last().cloned().unwrap_or_default();
+            if names.is_empty() {
+                done.collected = Some(Instant::now());
+            }
+            for name in names.iter().filter_map(|name| parsed(name)) {
+                self.schedule.ask(&name, COLLECTED_AFTER);
                 asked.entry(name).or_default();
             }
         }

@@ -71,7 +71,7 @@ impl Service {
         let watches = Watches::start(&deps)?;
         let searches = Searches::start(&deps, &sessions, options.search)?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
-        let others = (&watches, &images.orphans);
+        let others = (&watches, &images);
         let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
         let parts = Parts {
             sessions: &sessions,

@@ -76,6 +76,18 @@ pub trait SharedStore: Store {
     /// If the engine cannot be reached.
     fn limited(&self, after: &[u8], max: usize) -> Result<Vec<Vec<u8>>, StoreError>;
 
+    /// Returns the names of at most `max` sessions that may have blobs to collect, put before a time, in order, those after
+    /// a name.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn collectable(
+        &self,
+        before: Timestamp,
+        after: &[u8],
+        max: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError>;
+
     /// Returns at most about `max` histories that nobody needs any more: of sessions deleted before a time, of those whose
     /// name has had another session for a while, and those that were staged and abandoned.
     ///

@@ -14,6 +14,14 @@ fn run(data: &Path, arguments: &[&str]) -> Output {
     finished(&[arguments, &["--data", data]].concat())
 }
 
+/// Runs a command on a server's store.
+fn on(server: &Server, arguments: &[&str]) -> Output {
+    let [flag, place] = server.place();
+    let output = finished(&[arguments, &[&*flag, &*place]].concat());
+    server.settle();
+    output
+}
+
 fn done(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
@@ -40,15 +48,15 @@ async fn archived(board: &Board) -> String {
 async fn a_session_goes_out_and_in_by_the_running_server() {
     let server = Server::start();
     let archive = archived(&server.board("a é")).await;
-    let output = run(&server.data(), &["export", "a é"]);
+    let output = on(&server, &["export", "a é"]);
     done(&output);
     assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
 
     let file = server.data().with_file_name("a.ndjson");
     let to = file.to_str().expect("a path");
-    assert!(run(&server.data(), &["export", "a é", "--to", to]).stdout.is_empty());
+    assert!(on(&server, &["export", "a é", "--to", to]).stdout.is_empty());
     assert_eq!(fs::read_to_string(&file).expect("a file"), archive);
-    let said = done(&run(&server.data(), &["import", "copy", "--from", to]));
+    let said = done(&on(&server, &["import", "copy", "--from", to]));
     assert_eq!(said, "imported copy at revision 4\n");
     let copy = server.board("copy");
     assert_eq!(copy.get("archive").await.is(200).text(), archive);
@@ -64,7 +72,7 @@ async fn commands_show_names_as_the_log_does() {
     let dir = server.data().with_file_name("out");
     let to = dir.to_str().expect("a path");
     let shows = |arguments: &[&str]| {
-        let output = run(&server.data(), arguments);
+        let output = on(&server, arguments);
         let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
         let said = said.concat();
         assert!(said.contains(SHOWN) && said.is_ascii(), "{arguments:?}: {said}");
@@ -89,7 +97,7 @@ async fn a_session_goes_out_and_in_without_a_server() {
     let mut server = Server::start();
     let archive = archived(&server.board("s")).await;
     assert!(server.stop().success());
-    let output = run(&server.data(), &["export", "s"]);
+    let output = on(&server, &["export", "s"]);
     done(&output);
     assert_eq!(String::from_utf8_lossy(&output.stdout), archive);
 
@@ -161,7 +169,7 @@ async fn all_sessions_go_out_and_in() {
     }
     let dir = server.data().with_file_name("archives");
     let dir = dir.to_str().expect("a path");
-    done(&run(&server.data(), &["export", "--all", "--to", dir]));
+    done(&on(&server, &["export", "--all", "--to", dir]));
     let mut files: Vec<String> = fs::read_dir(dir)
         .expect("a directory")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
@@ -170,13 +178,13 @@ async fn all_sessions_go_out_and_in() {
     assert_eq!(files, [".hidden.ndjson", "100%25.ndjson", "a%20%C3%A9.ndjson", "demo.ndjson"]);
 
     let other = Server::start();
-    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    done(&on(&other, &["import", "--all", "--from", dir]));
     for name in names {
         let (one, two) = (server.board(name), other.board(name));
         assert_eq!(one.get("archive").await.text(), two.get("archive").await.is(200).text());
     }
     // They are there already: each is told, and nothing changed.
-    let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
+    let said = failed(&on(&other, &["import", "--all", "--from", dir]));
     assert_eq!(said.lines().count(), names.len() + 1, "{said}");
     assert!(said.ends_with("error: 4 files were not imported\n"), "{said}");
 }
@@ -186,16 +194,16 @@ async fn tokens_go_out_and_in_with_all_sessions() {
     let server = Server::start();
     let secret = token(&server, &["create", "--name", "admin", "--scopes", "admin"]);
     let revoked = token(&server, &["create", "--name", "gone", "--scopes", "read"]);
-    done(&run(&server.data(), &["token", "revoke", "gone"]));
+    done(&on(&server, &["token", "revoke", "gone"]));
     let dir = server.data().with_file_name("moved");
     let dir = dir.to_str().expect("a path");
-    done(&run(&server.data(), &["export", "--all", "--to", dir]));
+    done(&on(&server, &["export", "--all", "--to", dir]));
     let file = fs::read_to_string(format!("{dir}/tokens.jsonl")).expect("a file");
     assert!(!file.contains(&secret) && file.lines().count() == 2, "{file}");
 
     let other = Server::start();
     other.get("/v1/sessions").await.is(200);
-    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    done(&on(&other, &["import", "--all", "--from", dir]));
     let with = |secret: &str| {
         let url = format!("http://{}/v1/sessions", other.authority());
         ask(client().get(url).bearer_auth(secret.to_owned()))
@@ -205,9 +213,9 @@ async fn tokens_go_out_and_in_with_all_sessions() {
     let bare = client().get(format!("http://{}/v1/sessions", other.authority()));
     ask(bare).await.problem(401, "unauthorized");
     // Again: they are there already.
-    done(&run(&other.data(), &["import", "--all", "--from", dir]));
+    done(&on(&other, &["import", "--all", "--from", dir]));
     fs::write(format!("{dir}/tokens.jsonl"), "{}\n").expect("written");
-    let said = failed(&run(&other.data(), &["import", "--all", "--from", dir]));
+    let said = failed(&on(&other, &["import", "--all", "--from", dir]));
     assert!(said.contains("tokens.jsonl, line 1: the line is not a token"), "{said}");
 }
 
@@ -220,21 +228,21 @@ async fn what_cannot_be_done_is_one_line_and_leaves_nothing() {
     let file = dir.join("x.ndjson");
     let path = file.to_str().expect("a path");
 
-    let said = failed(&run(&server.data(), &["export", "absent", "--to", path]));
+    let said = failed(&on(&server, &["export", "absent", "--to", path]));
     assert_eq!(said, "error: session 'absent' does not exist\n");
     assert_eq!(fs::read_dir(&dir).expect("a directory").count(), 0, "something is left");
 
     fs::write(&file, archive.replacen("\"n\":1E5", "\"n\":1E6", 1)).expect("written");
-    let said = failed(&run(&server.data(), &["import", "t", "--from", path]));
+    let said = failed(&on(&server, &["import", "t", "--from", path]));
     assert!(said.starts_with("error: line 3: the checksum is "), "{said}");
     let (cut, _) = archive.trim_end().rsplit_once('\n').expect("lines");
     fs::write(&file, cut).expect("written");
-    let said = failed(&run(&server.data(), &["import", "t", "--from", path]));
+    let said = failed(&on(&server, &["import", "t", "--from", path]));
     assert!(said.ends_with(": the archive is truncated\n"), "{said}");
     server.board("t").get("").await.problem(404, "session-not-found");
 
     fs::write(&file, &archive).expect("written");
-    let said = failed(&run(&server.data(), &["import", "s", "--from", path]));
+    let said = failed(&on(&server, &["import", "s", "--from", path]));
     assert_eq!(said, "error: session 's' already exists\n");
     let nowhere = dir.join("nowhere");
     let said = failed(&run(&nowhere, &["export", "s"]));

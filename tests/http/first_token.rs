@@ -12,8 +12,7 @@ use crate::matrix::token;
 /// Runs `blackboard token` on a running server's directory, with the lines that a person types.
 fn typed(server: &Server, arguments: &[&str], input: &str) -> Output {
     let mut child = blackboard(&[&["token"], arguments].concat())
-        .arg("--data")
-        .arg(server.data())
+        .args(server.place())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -21,7 +20,9 @@ fn typed(server: &Server, arguments: &[&str], input: &str) -> Output {
         .expect("the binary runs");
     // A command that asks nothing may have ended before.
     child.stdin.take().expect("its input").write_all(input.as_bytes()).ok();
-    child.wait_with_output().expect("an end")
+    let output = child.wait_with_output().expect("an end");
+    server.settle();
+    output
 }
 
 fn told(output: &Output) -> String {

@@ -23,6 +23,9 @@ use crate::canaries::{self, Canaries};
 /// How long anything may take that is not itself about time.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Longer than a server over PostgreSQL takes to see a change of the tokens.
+const TOKENS_WITHIN: Duration = Duration::from_millis(350);
+
 /// All that RFC 3986 does not leave free in a segment or a value.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -118,9 +121,37 @@ impl Schema {
     }
 }
 
+/// How many servers a test has on one PostgreSQL schema, by `BLACKBOARD_TEST_REPLICAS`: requests go to each in turn.
+fn replicas() -> usize {
+    let replicas = std::env::var("BLACKBOARD_TEST_REPLICAS").ok();
+    replicas.map_or(1, |number| number.parse().expect("BLACKBOARD_TEST_REPLICAS is a number"))
+}
+
+/// Addresses that take turns.
+#[derive(Clone)]
+struct Turns {
+    addresses: Arc<[String]>,
+    next: Arc<AtomicUsize>,
+}
+
+impl Turns {
+    fn of(addresses: Vec<String>) -> Self {
+        Self { addresses: addresses.into(), next: Arc::default() }
+    }
+
+    fn next(&self) -> &str {
+        // Not in a round, by which two requests of one test would always go to the same two servers.
+        let number = self.next.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9) >> 16;
+        &self.addresses[number % self.addresses.len()]
+    }
+}
+
 /// A running server. Dropped, it is killed and its directory goes.
 pub(crate) struct Server {
     child: Child,
+    /// The other servers on its schema.
+    others: Vec<Child>,
+    turns: Turns,
     address: String,
     said: Arc<Mutex<String>>,
     followers: Vec<JoinHandle<()>>,
@@ -147,13 +178,42 @@ impl Server {
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let said = Arc::new(Mutex::new(String::new()));
         let (child, address, followers) = launch(&home, schema.as_ref(), &flags, &said);
+        let mut followers = Vec::from(followers);
+        let (mut others, mut addresses) = (Vec::new(), vec![address.clone()]);
+        let count = if schema.is_some() { replicas() } else { 1 };
+        for _ in 1..count {
+            let (other, address, more) = launch(&home, schema.as_ref(), &flags, &said);
+            others.push(other);
+            addresses.push(address);
+            followers.extend(more);
+        }
+        let turns = Turns::of(addresses);
         let (canaries, http) = (Canaries::default(), client_with(canaries::headers()));
-        let followers = followers.into();
-        Self { child, address, said, followers, canaries, flags, home, schema, http }
+        Self { child, others, turns, address, said, followers, canaries, flags, home, schema, http }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
         self.home.path().join("data")
+    }
+
+    /// The place of its store, as commands take it.
+    pub(crate) fn place(&self) -> [String; 2] {
+        match &self.schema {
+            Some(schema) => ["--store".to_owned(), schema.url().to_owned()],
+            None => ["--data".to_owned(), self.data().display().to_string()],
+        }
+    }
+
+    /// Its schema, if its store is in PostgreSQL.
+    pub(crate) fn schema(&self) -> Option<&Schema> {
+        self.schema.as_ref()
+    }
+
+    /// Waits until a change of the tokens by a command holds: at once in a directory.
+    pub(crate) fn settle(&self) {
+        if self.schema.is_some() {
+            thread::sleep(TOKENS_WITHIN);
+        }
     }
 
     /// `127.0.0.1:41234`
@@ -166,7 +226,7 @@ impl Server {
     }
 
     pub(crate) fn to(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.address))
+        self.http.request(method, format!("{}{path}", self.turns.next()))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -175,7 +235,8 @@ impl Server {
 
     pub(crate) fn board(&self, session: &str) -> Board {
         self.canaries.name(session);
-        Board { canaries: self.canaries.clone(), ..Board::at(&self.http, &self.address, session) }
+        let turns = self.turns.clone();
+        Board { turns, canaries: self.canaries.clone(), ..Board::at(&self.http, "", session) }
     }
 
     /// A session made by name, so that reads of it work before anything is written.
@@ -187,8 +248,11 @@ impl Server {
 
     /// Power cut for the process: nothing is asked of it any more.
     pub(crate) fn kill(&mut self) {
-        self.child.kill().expect("kill");
-        self.child.wait().expect("wait");
+        for child in self.others.iter_mut().chain([&mut self.child]) {
+            child.kill().expect("kill");
+            child.wait().expect("wait");
+        }
+        self.others.clear();
     }
 
     /// What it has written on standard output and error, once these words are among it.
@@ -205,8 +269,9 @@ impl Server {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).expect("a signal");
+        for child in self.others.iter().chain([&self.child]) {
+            kill_process(Pid::from_child(child), signal).expect("a signal");
+        }
     }
 
     /// SIGTERM, and how it ended.
@@ -216,6 +281,9 @@ impl Server {
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
+        for mut other in self.others.drain(..) {
+            ended(&mut other).expect("the server ends");
+        }
         ended(&mut self.child).expect("the server ends")
     }
 
@@ -225,14 +293,26 @@ impl Server {
         let schema = self.schema.as_ref();
         (self.child, self.address, followers) = launch(&self.home, schema, &self.flags, &self.said);
         self.followers.extend(followers);
+        let mut addresses = vec![self.address.clone()];
+        let count = if self.schema.is_some() { replicas() } else { 1 };
+        for _ in 1..count {
+            let (other, address, followers) =
+                launch(&self.home, self.schema.as_ref(), &self.flags, &self.said);
+            self.others.push(other);
+            addresses.push(address);
+            self.followers.extend(followers);
+        }
+        self.turns = Turns::of(addresses);
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
-            self.child.kill().ok();
-            self.child.wait().ok();
+        for child in self.others.iter_mut().chain([&mut self.child]) {
+            if child.try_wait().is_ok_and(|status| status.is_none()) {
+                child.kill().ok();
+                child.wait().ok();
+            }
         }
         let is_followed = self.followers.drain(..).all(|follower| follower.join().is_ok());
         let said = self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -323,6 +403,7 @@ fn listening(lines: &Receiver<String>) -> Option<String> {
 #[derive(Clone)]
 pub(crate) struct Board {
     http: reqwest::Client,
+    turns: Turns,
     root: String,
     canaries: Canaries,
 }
@@ -330,13 +411,14 @@ pub(crate) struct Board {
 impl Board {
     /// On the server at this address.
     pub(crate) fn at(http: &reqwest::Client, address: &str, session: &str) -> Self {
-        let root = format!("{address}/v1/sessions/{}", encoded(session));
-        Self { http: http.clone(), root, canaries: Canaries::default() }
+        let root = format!("/v1/sessions/{}", encoded(session));
+        let turns = Turns::of(vec![address.to_owned()]);
+        Self { http: http.clone(), turns, root, canaries: Canaries::default() }
     }
 
     pub(crate) fn to(&self, method: Method, tail: &str) -> RequestBuilder {
         let slash = if tail.is_empty() || tail.starts_with('?') { "" } else { "/" };
-        self.http.request(method, format!("{}{slash}{tail}", self.root))
+        self.http.request(method, format!("{}{}{slash}{tail}", self.turns.next(), self.root))
     }
 
     /// A request whose body is JSON text, sent byte for byte.

@@ -215,12 +215,12 @@ pub(crate) fn refusal(needs: Needs, in_session: bool, who: Who) -> Option<u16> {
 /// Runs `blackboard token` on the running server's directory, and gives what it prints. A created token may be the first
 /// one, whatever its scopes.
 pub(crate) fn token(server: &Server, arguments: &[&str]) -> String {
-    let data = server.data();
     let anyway: &[&str] = if arguments.first() == Some(&"create") { &["--anyway"] } else { &[] };
-    let mut command: Command = blackboard(&[&["token"], arguments, anyway, &["--data"]].concat());
-    let output =
-        command.arg(data).stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it runs");
+    let mut command: Command = blackboard(&[&["token"], arguments, anyway].concat());
+    command.args(server.place());
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it runs");
     assert!(output.status.success(), "{arguments:?}: {output:?}");
+    server.settle();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 

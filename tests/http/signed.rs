@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::answer::{Answer, ask};
 use crate::harness::{Board, Server, finished};
 use crate::images::{data_url, png};
+use crate::postgres;
 
 const HOUR_S: u64 = 3600;
 
@@ -28,6 +29,14 @@ struct Signer {
 
 impl Signer {
     fn of(server: &Server) -> Self {
+        if let Some(schema) = server.schema() {
+            let session: uuid::Uuid = postgres::value(schema, "SELECT id FROM session");
+            return Self {
+                key: postgres::value(schema, "SELECT signing_key FROM meta"),
+                epoch: postgres::value(schema, "SELECT epoch FROM meta"),
+                session: session.as_bytes().to_vec(),
+            };
+        }
         let path = server.data().join("blackboard.db");
         let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         let read = |sql: &str| database.query_row(sql, [], |row| row.get(0)).unwrap();

@@ -130,6 +130,15 @@ impl SharedStore for Common {
         Ok(names.filter(|name| name.as_slice() > after).take(max).collect())
     }
 
+    fn collectable(
+        &self,
+        _before: Timestamp,
+        _after: &[u8],
+        _max: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(Vec::new())
+    }
+
     fn over(&self, _deleted_before: Timestamp, _max: usize) -> Result<Vec<SessionId>, StoreError> {
         Ok(Vec::new())
     }

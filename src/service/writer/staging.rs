@@ -201,6 +201,8 @@ impl Staging {
             requests: exists && !board.tasks().claimable().is_empty(),
             is_over_budget: board.budget_passed().is_some(),
             is_limited: board.life().is_some_and(|life| life.settings.history.is_some()),
+            image_bytes: board.image_bytes(),
+            has_blobs: !board.blobs().is_empty(),
             summary: framed,
             blobs: self.blobs(),
         })

@@ -20,22 +20,22 @@ use crate::store::{Outcome, Run, SessionRow, StoreError};
 macro_rules! set_row {
     () => {
         "head = $3, bytes = bytes + $4, is_live = $5, next_due = $6, labels = $7, asks = $8, requests = $9, \
-         over_budget = $10, is_limited = $11, summary = $12"
+         over_budget = $10, is_limited = $11, summary = $12, image_bytes = $13, has_blobs = $14"
     };
 }
 
 /// Holds the blobs that the commits name; the last two parameters are their digests and their number.
 macro_rules! has_blobs {
     () => {
-        "($15::bigint = 0 OR $15 = (SELECT count(*) FROM (SELECT FROM blob WHERE blob.session = $1 \
-         AND digest = ANY ($16::bytea[]) FOR KEY SHARE) AS held))"
+        "($17::bigint = 0 OR $17 = (SELECT count(*) FROM (SELECT FROM blob WHERE blob.session = $1 \
+         AND digest = ANY ($18::bytea[]) FOR KEY SHARE) AS held))"
     };
 }
 
 macro_rules! insert_commits {
     () => {
         " INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
-         FROM changed, unnest($13::bigint[], $14::bytea[]) AS added (revision, frame)"
+         FROM changed, unnest($15::bigint[], $16::bytea[]) AS added (revision, frame)"
     };
 }
 
@@ -43,9 +43,9 @@ macro_rules! insert_commits {
 macro_rules! claim {
     ($from:literal) => {
         concat!(
-            "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $17::bytea, $1::uuid ",
+            "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $19::bytea, $1::uuid ",
             $from,
-            " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $18::uuid \
+            " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $20::uuid \
              RETURNING session), "
         )
     };
@@ -65,20 +65,20 @@ const FOLLOW: &str = concat!(
 const CREATE: &str = concat!(
     claim!(""),
     "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
-     is_limited, summary, ended_at, base, base_content) \
-     SELECT session, $17, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $19::bigint, $20::bigint, $21::uuid FROM named \
+     is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content) \
+     SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid FROM named \
      WHERE $2::bigint IS NOT NULL AND ",
     has_blobs!(),
     " RETURNING id), \
-     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $21, added.part, added.frame \
-     FROM changed, unnest($22::bytea[]) WITH ORDINALITY AS added (frame, part))",
+     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
+     FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
     insert_commits!()
 );
 
 /// Makes a staged history a session's own.
 const ADOPT: &str = concat!(
     claim!("FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2"),
-    "changed AS (UPDATE session SET name = $17, staged_at = NULL, base = put_base, base_content = put_content, \
+    "changed AS (UPDATE session SET name = $19, staged_at = NULL, base = put_base, base_content = put_content, \
      put_base = NULL, put_content = NULL, ",
     set_row!(),
     " FROM named WHERE id = named.session AND ",
@@ -89,17 +89,17 @@ const ADOPT: &str = concat!(
 
 /// Deletes a session: its end replaces its history.
 const END: &str = concat!(
-    "WITH changed AS (UPDATE session SET ended_at = $19::bigint, base = $20::bigint, base_content = $21::uuid, \
+    "WITH changed AS (UPDATE session SET ended_at = $21::bigint, base = $22::bigint, base_content = $23::uuid, \
      put_base = NULL, put_content = NULL, ",
     set_row!(),
-    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND $17::bytea IS NOT NULL \
-     AND $18::uuid IS NOT NULL AND ",
+    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND $19::bytea IS NOT NULL \
+     AND $20::uuid IS NOT NULL AND ",
     has_blobs!(),
     " RETURNING id), \
      commits AS (DELETE FROM history_commit USING changed WHERE history_commit.session = changed.id), \
      bases AS (DELETE FROM history_base USING changed WHERE history_base.session = changed.id), \
-     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $21, added.part, added.frame \
-     FROM changed, unnest($22::bytea[]) WITH ORDINALITY AS added (frame, part))",
+     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
+     FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
     insert_commits!()
 );
 
@@ -138,6 +138,7 @@ struct Bound<'a> {
 struct RowBound<'a> {
     row: &'a SessionRow,
     next_due: Option<i64>,
+    image_bytes: i64,
     labels: Vec<String>,
     digests: Vec<&'a [u8]>,
     blobs: i64,
@@ -187,7 +188,8 @@ impl<'a> Bound<'a> {
         all.extend([&row.row.exists as &(dyn ToSql + Sync), &row.next_due, &row.labels]);
         all.extend([&row.row.asks as &(dyn ToSql + Sync), &row.row.requests]);
         all.extend([&row.row.is_over_budget as &(dyn ToSql + Sync), &row.row.is_limited]);
-        all.extend([&row.row.summary as &(dyn ToSql + Sync), &self.revisions, &self.frames]);
+        all.extend([&row.row.summary as &(dyn ToSql + Sync), &row.image_bytes, &row.row.has_blobs]);
+        all.extend([&self.revisions as &(dyn ToSql + Sync), &self.frames]);
         all.extend([&row.blobs as &(dyn ToSql + Sync), &row.digests]);
         if self.sql == FOLLOW {
             return all;
@@ -206,6 +208,7 @@ impl<'a> RowBound<'a> {
         Self {
             row,
             next_due: row.next_due.map(|due| due.0),
+            image_bytes: row.image_bytes.cast_signed(),
             labels: row.labels.iter().map(|(name, value)| label(name, value)).collect(),
             digests: row.blobs.iter().map(|Digest(bytes)| bytes.as_slice()).collect(),
             blobs: i64::try_from(row.blobs.len()).unwrap_or(i64::MAX),

@@ -3,11 +3,13 @@
 //! A blob that was put a short while ago may be named by a commit on its way from any server. Such a one is not
 //! removed, and an append that names a removed one is refused.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -23,14 +25,43 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// The age from which a blob may be removed alone.
 const AGE_MIN: Duration = Duration::from_secs(60);
 
+/// The number of blobs whose time this server remembers, so that those of refused writes can go at once.
+const FRESH_MAX: usize = 10_000;
+
 /// The number of rows listed at once.
 const ROWS_AT_ONCE: i64 = 1_000;
 
 const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+/// The times of blobs that this server put, by session and digest.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fresh(Arc<Mutex<HashMap<(SessionId, Digest), i64>>>);
+
+impl Fresh {
+    /// Notes the time of a new blob.
+    fn add(&self, session: SessionId, digest: Digest, touched: i64) {
+        let mut fresh = self.0.lock();
+        if fresh.len() >= FRESH_MAX {
+            // Those of refused writes are collected by their age then.
+            fresh.clear();
+        }
+        fresh.insert((session, digest), touched);
+    }
+
+    /// Notes that this server touched a blob, which stays its own to remove if it was.
+    fn renew(&self, session: SessionId, digest: Digest, touched: i64) {
+        self.0.lock().entry((session, digest)).and_modify(|at| *at = touched);
+    }
+
+    fn take(&self, session: SessionId, digest: Digest) -> Option<i64> {
+        self.0.lock().remove(&(session, digest))
+    }
+}
+
 /// A blob on its way in: its chunks are stored, and belong to no session.
 struct Chunks {
     connections: Arc<Connections>,
+    fresh: Fresh,
     session: SessionId,
     content: Uuid,
     chunks: i64,
@@ -41,9 +72,10 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn begin(connections: &Arc<Connections>, session: SessionId) -> Self {
+    fn begin(store: &PostgresStore, session: SessionId) -> Self {
         Self {
-            connections: Arc::clone(connections),
+            connections: Arc::clone(&store.connections),
+            fresh: store.fresh.clone(),
             session,
             content: Uuid::now_v7(),
             chunks: 0,
@@ -95,13 +127,20 @@ impl Chunks {
             let sql = format!(
                 "INSERT INTO blob (session, digest, content, bytes, touched_at) \
                  VALUES ($1, $2, $3, $4, {NOW_MS}) \
-                 ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at RETURNING content"
+                 ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at \
+                 RETURNING content, touched_at"
             );
-            let digest = digest.0.as_slice();
+            let bytes = digest.0.as_slice();
             let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&self.session.0, &digest, &self.content, &self.bytes];
+                [&self.session.0, &bytes, &self.content, &self.bytes];
             let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
             self.is_kept = row.try_get::<_, Uuid>(0).map_err(failed)? == self.content;
+            let touched = row.try_get(1).map_err(failed)?;
+            if self.is_kept {
+                self.fresh.add(self.session, digest, touched);
+            } else {
+                self.fresh.renew(self.session, digest, touched);
+            }
             Ok(())
         })
     }
@@ -134,32 +173,75 @@ impl Drop for Chunks {
     }
 }
 
-/// Returns true if the session has the blob, which is as young as a new one from then on.
-async fn touch(client: &Client, session: SessionId, digest: Digest) -> Result<bool, StoreError> {
-    let sql = format!("UPDATE blob SET touched_at = {NOW_MS} WHERE session = $1 AND digest = $2");
-    let touched = client.execute(&sql, &[&session.0, &digest.0.as_slice()]).await;
-    Ok(touched.map_err(failed)? > 0)
+/// Makes the session's blob as young as a new one. Returns its time, `None` without such a blob.
+async fn touch(
+    client: &Client,
+    session: SessionId,
+    digest: Digest,
+) -> Result<Option<i64>, StoreError> {
+    let sql = format!(
+        "UPDATE blob SET touched_at = {NOW_MS} WHERE session = $1 AND digest = $2 RETURNING touched_at"
+    );
+    let row = client.query_opt(&sql, &[&session.0, &digest.0.as_slice()]).await.map_err(failed)?;
+    row.map(|row| row.try_get(0)).transpose().map_err(failed)
 }
 
-async fn read(client: &Client, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-    let sql = "SELECT blob_chunk.bytes FROM blob JOIN blob_chunk USING (session, content) \
-        WHERE blob.session = $1 AND blob.digest = $2 ORDER BY blob_chunk.chunk";
-    let rows = client.query(sql, &[&session.0, &digest.0.as_slice()]).await.map_err(failed)?;
-    if rows.is_empty() {
-        let sql = "SELECT FROM blob WHERE session = $1 AND digest = $2";
-        let known = client.query_opt(sql, &[&session.0, &digest.0.as_slice()]).await;
-        if known.map_err(failed)?.is_none() {
-            return Err(StoreError::BlobMissing { session, digest });
+/// A reader of a blob's bytes, one chunk at a time.
+struct Reader {
+    connections: Arc<Connections>,
+    session: SessionId,
+    content: Uuid,
+    bytes: usize,
+    /// The number of the next chunk.
+    next: i64,
+    chunk: Vec<u8>,
+    /// How much of the chunk was read.
+    read: usize,
+}
+
+impl Reader {
+    fn open(
+        connections: &Arc<Connections>,
+        session: SessionId,
+        digest: Digest,
+    ) -> Result<Self, StoreError> {
+        let row = connections.wait(async {
+            let client = connections.reader().await?;
+            let sql = "SELECT content, bytes FROM blob WHERE session = $1 AND digest = $2";
+            let row = client.query_opt(sql, &[&session.0, &digest.0.as_slice()]).await;
+            row.map_err(failed)
+        })?;
+        let row = row.ok_or(StoreError::BlobMissing { session, digest })?;
+        let bytes = usize::try_from(row.try_get::<_, i64>(1).map_err(failed)?).unwrap_or_default();
+        let content = row.try_get(0).map_err(failed)?;
+        let connections = Arc::clone(connections);
+        Ok(Self { connections, session, content, bytes, next: 0, chunk: Vec::new(), read: 0 })
+    }
+
+    /// Reads the next chunk; an empty one is the end.
+    fn advance(&mut self) -> Result<(), StoreError> {
+        let row = self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            let sql =
+                "SELECT bytes FROM blob_chunk WHERE session = $1 AND content = $2 AND chunk = $3";
+            let row = client.query_opt(sql, &[&self.session.0, &self.content, &self.next]).await;
+            row.map_err(failed)
+        })?;
+        self.chunk = row.map(|row| row.try_get(0)).transpose().map_err(failed)?.unwrap_or_default();
+        (self.next, self.read) = (self.next + 1, 0);
+        Ok(())
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.chunk.len() {
+            self.advance().map_err(io::Error::other)?;
         }
-    }
-    let mut bytes = Vec::new();
-    for row in &rows {
-        bytes.extend_from_slice(row.try_get(0).map_err(failed)?);
-    }
-    if Digest::of(&bytes) == digest {
-        Ok(bytes)
-    } else {
-        Err(StoreError::BlobDamaged { session, digest })
+        let mut rest = self.chunk.get(self.read..).unwrap_or_default();
+        let taken = rest.read(buffer)?;
+        self.read += taken;
+        Ok(taken)
     }
 }
 
@@ -169,7 +251,7 @@ async fn link(
     to: SessionId,
     digest: Digest,
 ) -> Result<(), StoreError> {
-    if touch(client, to, digest).await? {
+    if touch(client, to, digest).await?.is_some() {
         return Ok(());
     }
     // The rows of two sessions may be on two servers, so the chunks are copied.
@@ -193,27 +275,46 @@ async fn link(
 
 impl BlobStore for PostgresStore {
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        let is_there = self.connections.wait(async {
+        let touched = self.connections.wait(async {
             let client = self.connections.reader().await?;
             touch(&client, session, digest).await
         })?;
-        if is_there {
+        if let Some(touched) = touched {
+            self.fresh.renew(session, digest, touched);
             return Ok(());
         }
-        let mut chunks = Chunks::begin(&self.connections, session);
+        let mut chunks = Chunks::begin(self, session);
         chunks.add_all(bytes)?;
         chunks.give(digest)
     }
 
     fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
-        Ok(Box::new(Chunks::begin(&self.connections, session)))
+        Ok(Box::new(Chunks::begin(self, session)))
     }
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            read(&client, session, digest).await
-        })
+        let mut reader = Reader::open(&self.connections, session, digest)?;
+        let mut bytes = Vec::with_capacity(reader.bytes);
+        loop {
+            reader.advance()?;
+            if reader.chunk.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&reader.chunk);
+        }
+        if Digest::of(&bytes) == digest {
+            Ok(bytes)
+        } else {
+            Err(StoreError::BlobDamaged { session, digest })
+        }
+    }
+
+    fn open_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+    ) -> Result<Box<dyn Read + Send>, StoreError> {
+        Ok(Box::new(Reader::open(&self.connections, session, digest)?))
     }
 
     fn link_blobs(
@@ -237,6 +338,8 @@ impl BlobStore for PostgresStore {
         digest: Digest,
         is_free: &dyn Fn() -> bool,
     ) -> Result<bool, StoreError> {
+        // Nobody else has put one that has the time of this server's own put; an append that names it is refused.
+        let fresh = self.fresh.take(session, digest);
         if !is_free() {
             return Ok(false);
         }
@@ -244,14 +347,15 @@ impl BlobStore for PostgresStore {
             let client = self.connections.reader().await?;
             let sql = format!(
                 "WITH gone AS (DELETE FROM blob WHERE session = $1 AND digest = $2 \
-                    AND touched_at <= {NOW_MS} - $3 RETURNING session, content), \
+                    AND (touched_at <= {NOW_MS} - $3 OR touched_at = $4) RETURNING session, content), \
                  chunks AS (DELETE FROM blob_chunk USING gone \
                     WHERE blob_chunk.session = gone.session AND blob_chunk.content = gone.content) \
                  SELECT count(*) FROM gone"
             );
             let age = i64::try_from(AGE_MIN.as_millis()).unwrap_or(i64::MAX);
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                [&session.0, &digest.0.as_slice(), &age];
+            let digest = digest.0.as_slice();
+            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&session.0, &digest, &age, &fresh];
             let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
             Ok(row.try_get::<_, i64>(0).map_err(failed)? > 0)
         })

@@ -73,7 +73,7 @@ impl Pulse {
 
     fn set_leads(&self, leads: bool, schema: &str) {
         if self.leads.swap(leads, Ordering::Relaxed) != leads {
-            tracing::info!(schema, leads, "the lead has changed");
+            tracing::debug!(schema, leads, "the lead has changed");
         }
     }
 }

@@ -27,6 +27,7 @@ pub use address::PostgresUrl;
 pub use connections::{POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX};
 
 use append::Broken;
+use blobs::Fresh;
 use connections::{ANSWER_MAX, Connections};
 use hints::Hints;
 use leader::Pulse;
@@ -50,6 +51,7 @@ pub struct PostgresStore {
     hints: Hints,
     pulse: Arc<Pulse>,
     is_closed: AtomicBool,
+    fresh: Fresh,
 }
 
 impl PostgresStore {
@@ -75,6 +77,7 @@ impl PostgresStore {
             hints,
             pulse,
             is_closed: AtomicBool::new(false),
+            fresh: Fresh::default(),
         })
     }
 
@@ -377,6 +380,18 @@ impl SharedStore for PostgresStore {
         self.connections.wait(async {
             let client = self.connections.reader().await?;
             sessions::over(&client, before, max).await
+        })
+    }
+
+    fn collectable(
+        &self,
+        before: Timestamp,
+        after: &[u8],
+        max: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            sessions::collectable(&client, before, after, max).await
         })
     }
 

@@ -34,6 +34,9 @@ CREATE TABLE session (
     over_budget boolean NOT NULL DEFAULT false,
     -- True if a setting limits its history.
     is_limited boolean NOT NULL DEFAULT false,
+    -- The images that the history names, and whether there are blobs.
+    image_bytes bigint NOT NULL DEFAULT 0,
+    has_blobs boolean NOT NULL DEFAULT false,
     summary bytea
 ) WITH (fillfactor = 50);
 

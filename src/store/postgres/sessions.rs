@@ -84,6 +84,20 @@ pub(super) async fn limited(
     names(client, sql, &[&after, &count(max)]).await
 }
 
+/// Returns the names of sessions that may have blobs to collect, in order.
+pub(super) async fn collectable(
+    client: &Object,
+    before: Timestamp,
+    after: &[u8],
+    max: usize,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let sql = "SELECT name FROM session JOIN (SELECT session, sum(bytes) AS bytes FROM blob \
+            GROUP BY session HAVING min(touched_at) < $1) AS stored ON stored.session = session.id \
+        WHERE is_live AND name > $2 AND (base IS NOT NULL OR has_blobs OR image_bytes < stored.bytes) \
+        ORDER BY name LIMIT $3";
+    names(client, sql, &[&before.0, &after, &count(max)]).await
+}
+
 /// Returns histories that nobody needs: of sessions deleted before a time, of those whose name has another session, and
 /// those that were never adopted.
 pub(super) async fn over(

@@ -61,6 +61,10 @@ pub struct SessionRow {
     pub is_over_budget: bool,
     /// True if a setting limits its history.
     pub is_limited: bool,
+    /// The bytes of the images that its history names.
+    pub image_bytes: u64,
+    /// True if it has blobs besides images.
+    pub has_blobs: bool,
     /// Its summary, a frame of the session and the run's head.
     pub summary: Vec<u8>,
     /// The blobs that the run's commits name.

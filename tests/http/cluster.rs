@@ -1,0 +1,251 @@
+//! Several servers over one PostgreSQL schema.
+//!
+//! `BLACKBOARD_CLUSTER_COMMITS` and `BLACKBOARD_CLUSTER_READS` make the full runs of what is otherwise shorter.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::answer::ask;
+use crate::crash::{moment, rounds};
+use crate::crash_load::Load;
+use crate::follower::Follower;
+use crate::harness::{Board, DEADLINE, Schema, Server, client};
+use crate::images::png;
+use crate::matrix::token;
+use crate::postgres;
+
+const SERVERS: usize = 3;
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+fn cluster(flags: &[&str]) -> (Schema, Vec<Server>) {
+    let schema = Schema::new().expect("BLACKBOARD_TEST_POSTGRES names a service");
+    let servers = (0..SERVERS).map(|_| Server::start_on(Some(schema.clone()), flags)).collect();
+    (schema, servers)
+}
+
+fn boards(servers: &[Server], session: &str) -> Vec<Board> {
+    servers.iter().map(|server| server.board(session)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn watchers_of_each_server_see_every_commit_once_and_in_order() {
+    let commits = number("BLACKBOARD_CLUSTER_COMMITS", 1_500);
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    boards[0].put("", "{}").await.is(201);
+    let base = boards[0].get("").await.revision();
+    let mut watchers = Vec::new();
+    for board in boards.clone() {
+        watchers.push(tokio::spawn(async move {
+            let mut follower =
+                Follower::open(&board, &format!("?after={base}"), None).await.expect("a stream");
+            let mut seen = base;
+            while seen < base + commits {
+                let frame = follower.frame().await.expect("a frame");
+                if frame.data.is_empty() {
+                    continue;
+                }
+                let commit = frame.commit();
+                assert_eq!(commit.revision, seen + 1, "a commit is missing or comes twice");
+                seen = commit.revision;
+            }
+        }));
+    }
+    let writers = (0..6_u64).map(|writer| {
+        let boards = boards.clone();
+        tokio::spawn(async move {
+            for n in (writer..commits).step_by(6) {
+                let board = &boards[usize::try_from(n * 7 + writer).unwrap() % boards.len()];
+                board
+                    .post("trajectories", &json!({ "w": writer, "n": n }).to_string())
+                    .await
+                    .is(201);
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.expect("a writer");
+    }
+    for watcher in watchers {
+        watcher.await.expect("a watcher");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_write_through_one_server_is_in_the_next_read_through_another() {
+    let reads = number("BLACKBOARD_CLUSTER_READS", 500);
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    for n in 0..reads {
+        let (writer, reader) = (n % 3, (n + 1 + n / 3 % 2) % 3);
+        let [writer, reader] = [writer, reader].map(|n| &boards[usize::try_from(n).unwrap()]);
+        let put = writer.put("state/n", &n.to_string()).await;
+        put.succeeded();
+        let read = reader.get("state/n").await;
+        assert_eq!(read.is(200).json(), n);
+        assert_eq!((read.revision(), read.etag()), (put.revision(), put.etag()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_killed_server_loses_nothing_that_it_acknowledged() {
+    let (schema, mut servers) = cluster(&["--token-rate", "0"]);
+    let (mut acknowledged, rounds) = (Vec::new(), rounds());
+    for round in 0..rounds {
+        let load = Load::start(&servers[0], &format!("round {round}"));
+        load.acknowledged(moment()).await;
+        servers[0].kill();
+        let written = load.ended().await;
+        written.judge(&servers[1]).await;
+        acknowledged.push(written);
+        servers[0] = Server::start_on(Some(schema.clone()), &["--token-rate", "0"]);
+    }
+    for written in &acknowledged {
+        written.judge(&servers[2]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_paused_server_shows_nothing_old_when_it_goes_on() {
+    let pause = Duration::from_secs(number("BLACKBOARD_CLUSTER_PAUSE", 3));
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    boards[0].put("state/n", "0").await.succeeded();
+    servers[0].signal(Signal::STOP);
+    let begun = Instant::now();
+    let mut n = 0;
+    while begun.elapsed() < pause {
+        n += 1;
+        boards[1].put("state/n", &n.to_string()).await.succeeded();
+    }
+    let asked = {
+        let board = boards[0].clone();
+        tokio::spawn(async move { board.get("state/n").await })
+    };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    servers[0].signal(Signal::CONT);
+    assert_eq!(asked.await.expect("an answer").is(200).json(), n);
+    boards[0].put("state/n", "-1").await.succeeded();
+    assert_eq!(boards[2].get("state/n").await.json(), -1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_revocation_holds_on_every_server_within_a_second() {
+    let (_, servers) = cluster(&[]);
+    let admin = token(&servers[0], &["create", "--name", "root", "--scopes", "admin"]);
+    let worker = token(&servers[0], &["create", "--name", "worker"]);
+    let status = async |server: &Server, secret: &str| {
+        let url = format!("http://{}/v1/sessions", server.authority());
+        ask(client().get(url).bearer_auth(secret.to_owned())).await.status()
+    };
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for server in &servers {
+        assert_eq!((status(server, &admin).await, status(server, &worker).await), (200, 200));
+    }
+    token(&servers[0], &["revoke", "worker"]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for server in &servers {
+        assert_eq!((status(server, &admin).await, status(server, &worker).await), (200, 401));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn those_who_wait_at_one_server_hear_of_writes_through_another() {
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let waits = async |path: &str, tag: &str| {
+        let request = servers[0].to(Method::GET, path).header("if-none-match", tag.to_owned());
+        let waiting = tokio::spawn(ask(request));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        waiting
+    };
+    // Sessions that the first server has never read.
+    let inbox =
+        waits("/v1/questions?wait=20s", &servers[0].get("/v1/questions").await.etag()).await;
+    servers[1].board("asks").post("questions", r#"{"question":"?"}"#).await.is(201);
+    assert_eq!(inbox.await.unwrap().is(200).json()["questions"][0]["session"], "asks");
+
+    let claimed = servers[0].board("work").request(Method::POST, "requests/claim?wait=20s", "{}");
+    let claimed = tokio::spawn(ask(claimed.header("x-agent-id", "w")));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    servers[2].board("work").post("requests", r#"{"job":1}"#).await.is(201);
+    assert_eq!(claimed.await.unwrap().succeeded().json()["item"], json!({"job":1}));
+
+    let answer = "/v1/sessions/asks/questions/1?wait=20s&until=answered";
+    let answered = waits(answer, "\"none\"").await;
+    servers[2].board("asks").post("questions/1/answer", r#"{"answer":"yes"}"#).await.succeeded();
+    assert_eq!(answered.await.unwrap().is(200).json()["item"]["answer"], "yes");
+
+    let mut notices = servers[0].to(Method::GET, "/v1/events").send().await.expect("a stream");
+    servers[1].board("fresh").post("requests", "{}").await.is(201);
+    let (begun, mut said) = (Instant::now(), String::new());
+    while !said.contains(r#""session":"fresh""#) {
+        assert!(begun.elapsed() < DEADLINE, "{said}");
+        let piece = tokio::time::timeout(DEADLINE, notices.chunk()).await.expect("in time");
+        said.push_str(&String::from_utf8_lossy(&piece.expect("a piece").expect("no end")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn one_server_expires_what_no_client_touches() {
+    let (schema, mut servers) = cluster(&[]);
+    let board = servers[0].board("brief");
+    board.put("", r#"{"settings":{"ttl":"1s"}}"#).await.is(201);
+    servers[0].kill();
+    let begun = Instant::now();
+    let live = || postgres::value::<i64>(&schema, "SELECT count(*) FROM session WHERE is_live");
+    while live() > 0 {
+        assert!(begun.elapsed() < DEADLINE, "it did not expire");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    servers[1].board("brief").get("").await.problem(404, "session-not-found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn sessions_deleted_and_made_again_are_the_same_on_every_server() {
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    let mut last = 0;
+    for round in 0..12 {
+        let [one, two, three] = [0, 1, 2].map(|n| &boards[(round + n) % SERVERS]);
+        let made = one.post("requests", &json!({ "round": round }).to_string()).await;
+        assert!(made.is(201).revision() > last, "a revision of the name came twice");
+        let image = ask(two.typed(Method::POST, "screenshots", "image/png", png(8, 8, 1))).await;
+        image.is(201);
+        let shown = ask(three.to(Method::GET, "screenshots/1/image")).await;
+        assert_eq!(shown.is(200).body(), png(8, 8, 1));
+        last = two.delete("").await.succeeded().revision();
+        three.get("").await.problem(404, "session-not-found");
+        let listed = servers[round % SERVERS].get("/v1/sessions").await;
+        assert_eq!(listed.json()["sessions"], Value::Array(Vec::new()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn each_server_signs_what_the_others_accept() {
+    let (_, servers) = cluster(&["--public-url", "http://127.0.0.1:1"]);
+    let boards = boards(&servers, "s");
+    ask(boards[0].typed(Method::POST, "screenshots", "image/png", png(8, 8, 1))).await.is(201);
+    let prompt = boards[0].get("prompt?include=screenshots&images=url&format=responses").await;
+    let text = prompt.is(200).text();
+    let begins = text.find("/v1/sessions/s/screenshots").expect("an address");
+    let address = &text[begins..begins + text[begins..].find('"').expect("an end")];
+    for server in &servers {
+        let answer = ask(client().get(format!("http://{}{address}", server.authority()))).await;
+        assert_eq!(answer.is(200).body(), png(8, 8, 1), "{address}");
+    }
+}
