@@ -176,6 +176,7 @@ async fn those_who_wait_at_one_server_hear_of_writes_through_another() {
     servers[1].board("asks").post("questions", r#"{"question":"?"}"#).await.is(201);
     assert_eq!(inbox.await.unwrap().is(200).json()["questions"][0]["session"], "asks");
 
+    servers[2].made("work").await;
     let claimed = servers[0].board("work").request(Method::POST, "requests/claim?wait=20s", "{}");
     let claimed = tokio::spawn(ask(claimed.header("x-agent-id", "w")));
     tokio::time::sleep(Duration::from_millis(300)).await;
