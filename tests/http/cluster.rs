@@ -185,7 +185,7 @@ async fn those_who_wait_at_one_server_hear_of_writes_through_another() {
 
     let answer = "/v1/sessions/asks/questions/1?wait=20s&until=answered";
     let answered = waits(answer, "\"none\"").await;
-    servers[2].board("asks").post("questions/1/answer", r#"{"answer":"yes"}"#).await.succeeded();
+    servers[2].board("asks").put("questions/1/answer", r#"{"answer":"yes"}"#).await.succeeded();
     assert_eq!(answered.await.unwrap().is(200).json()["item"]["answer"], "yes");
 
     let mut notices = servers[0].to(Method::GET, "/v1/events").send().await.expect("a stream");
