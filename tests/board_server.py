@@ -15,12 +15,13 @@ START_S_MAX = 120
 
 
 class Server:
-    """A running server; it ends with the block. Without `data` it has a directory of its own."""
+    """A running server; it ends with the block. Without `data` or `store` it has a directory of its own."""
 
-    def __init__(self, path, data=None, arguments=(), log="warn"):
+    def __init__(self, path, data=None, arguments=(), log="warn", store=None):
         self.path, self.arguments, self.log = path, list(arguments), log
-        self.home = None if data else tempfile.TemporaryDirectory()
-        self.data = data or os.path.join(self.home.name, "data")
+        self.home = None if data or store else tempfile.TemporaryDirectory()
+        self.data = data or (None if store else os.path.join(self.home.name, "data"))
+        self.place = ["--store", store] if store else ["--data", self.data]
         self.said, self.process, self.address = [], None, None
 
     def __enter__(self):
@@ -35,7 +36,7 @@ class Server:
 
     def start(self):
         """Starts it, and returns once it listens."""
-        command = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", self.log, "--data", self.data]
+        command = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
             command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -68,7 +69,7 @@ class Server:
     def run(self, command, *arguments):
         """A command of the same binary on the same data directory, finished."""
         return subprocess.run(
-            [self.path, command, "--data", self.data, *arguments], capture_output=True, text=True, check=False
+            [self.path, command, *self.place, *arguments], capture_output=True, text=True, check=False
         )
 
     def client(self, timeout_s=60):

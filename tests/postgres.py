@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""A PostgreSQL service of a test's own: a temporary cluster on a free port of loopback.
+
+    tests/postgres.py COMMAND...
+
+Runs the command with BLACKBOARD_TEST_POSTGRES set to its address, and ends the cluster with it. The programs are those of
+Debian's package, or of PATH. As root the cluster runs as the user postgres, since PostgreSQL refuses root.
+"""
+
+import argparse
+import glob
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+START_S_MAX = 60
+SETTINGS = ["listen_addresses=127.0.0.1", "max_connections=400", "unix_socket_directories=", "log_min_messages=fatal"]
+
+
+def program(name):
+    """The newest program of that name."""
+    found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), key=lambda path: int(path.split("/")[4]))
+    path = found[-1] if found else shutil.which(name)
+    if not path:
+        sys.exit(f"{name} is missing; install postgresql")
+    return path
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def owner():
+    """The arguments by which a subprocess runs as PostgreSQL's user."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("postgres")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class Cluster:
+    """One PostgreSQL server with its data; it ends with the block."""
+
+    def __init__(self, home, name="primary", settings=()):
+        self.data, self.port = os.path.join(home, name), free_port()
+        self.settings, self.process = [*SETTINGS, *settings], None
+
+    def init(self):
+        run("initdb", "--pgdata", self.data, "--username", "blackboard", "--auth", "trust", "--encoding", "UTF8",
+            "--locale", "C.UTF-8", "--no-sync")
+        return self
+
+    def follow(self, primary):
+        """Makes it a standby of another one."""
+        run("pg_basebackup", "--pgdata", self.data, "--write-recovery-conf", "--checkpoint", "fast", "--dbname",
+            f"host=127.0.0.1 port={primary.port} user=blackboard application_name=standby")
+        return self
+
+    def start(self):
+        options = [word for setting in self.settings for word in ("-c", setting)]
+        command = [program("postgres"), "-D", self.data, "-p", str(self.port), *options]
+        log = open(self.data + ".log", "a", encoding="utf-8")
+        self.process = subprocess.Popen(
+            command, stdout=log, stderr=log, start_new_session=True, cwd="/", **owner()
+        )
+        self.wait()
+        return self
+
+    def wait(self):
+        """Returns once it takes connections."""
+        begun = time.monotonic()
+        while not self.is_ready():
+            if self.process.poll() is not None or time.monotonic() - begun > START_S_MAX:
+                with open(self.data + ".log", encoding="utf-8") as log:
+                    raise RuntimeError("PostgreSQL does not start:\n" + log.read()[-4000:])
+            time.sleep(0.02)
+
+    def is_ready(self):
+        ready = [program("pg_isready"), "--quiet", "--host", "127.0.0.1", "--port", str(self.port)]
+        return subprocess.run(ready, check=False).returncode == 0
+
+    def kill(self):
+        """Ends it and all its processes without a chance to do anything."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+
+    def promote(self):
+        run("pg_ctl", "promote", "--pgdata", self.data, "--wait")
+
+    def sql(self, statement):
+        shown = subprocess.run(
+            [program("psql"), "-XAtq", "-h", "127.0.0.1", "-p", str(self.port), "-U", "blackboard", "postgres", "-c",
+             statement],
+            capture_output=True, text=True, check=True,
+        )
+        return shown.stdout.strip()
+
+    def url(self):
+        return f"postgres://blackboard@127.0.0.1:{self.port}/postgres"
+
+
+def run(name, *arguments):
+    done = subprocess.run([program(name), *arguments], capture_output=True, text=True, check=False, cwd="/", **owner())
+    if done.returncode:
+        raise RuntimeError(f"{name}: {done.stdout}{done.stderr}")
+
+
+class Home:
+    """A temporary directory that PostgreSQL's user may write to."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="blackboard-postgres-")
+        user = owner()
+        if user:
+            os.chown(self.path, user["user"], user["group"])
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    command = parser.parse_args().command
+    with Home() as home:
+        cluster = Cluster(home).init().start()
+        try:
+            environment = {**os.environ, "BLACKBOARD_TEST_POSTGRES": cluster.url()}
+            sys.exit(subprocess.run(command, env=environment, check=False).returncode)
+        finally:
+            cluster.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Faults of replicas and of PostgreSQL: nothing acknowledged is lost, nothing is there twice, and writes go on.
+
+    tests/postgres_faults.py [--server PATH] [--rounds N] [--pause SECONDS] [--only NAME,...]
+
+Three servers over one PostgreSQL, with a synchronous standby for the promotion. Writers append through servers chosen at
+random while, round by round, a server is killed, PostgreSQL is killed and started again, a server is paused and goes on,
+and at the end the standby is promoted in place of the killed primary. Half of the writers send a key and repeat until
+they are answered: each of their items is there exactly once. The others send once: an acknowledged item is there once, any
+other one at most once. Exits with 1 at the first promise that is broken; prints what was counted.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+from board_server import Server
+from postgres import Cluster, Home
+
+WRITERS = 8
+SERVERS = 3
+BACK_S_MAX = 1.0
+# The longest answer while the engine is down.
+REFUSED_S_MAX = 2.5
+# Writes go on for so long before each fault.
+CALM_S = (0.2, 0.8)
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+class Load:
+    """Writers of one session each, whose ledgers say what was acknowledged."""
+
+    def __init__(self, replicas):
+        self.replicas, self.stopping, self.lock = replicas, threading.Event(), threading.Lock()
+        self.acknowledged = [dict() for _ in range(WRITERS)]
+        self.sent = [0] * WRITERS
+        self.answers, self.last, self.slowest = {}, 0.0, 0.0
+        self.threads = [threading.Thread(target=self.write, args=(w,)) for w in range(WRITERS)]
+        for thread in self.threads:
+            thread.start()
+
+    def write(self, writer):
+        while not self.stopping.is_set():
+            n = self.sent[writer]
+            self.sent[writer] += 1
+            keyed = writer % 2 == 0
+            while not self.stopping.is_set():
+                status, seq = self.post(writer, n, keyed)
+                if status == 201:
+                    self.acknowledged[writer][n] = seq
+                if status == 201 or not keyed:
+                    break
+                time.sleep(0.02)
+
+    def post(self, writer, n, keyed):
+        address = random.choice(self.replicas).address
+        if address is None:
+            time.sleep(0.02)
+            return None, None
+        headers = {"content-type": "application/json"}
+        if keyed:
+            headers["idempotency-key"] = f"{writer}-{n}"
+        begun, status, seq, where = time.monotonic(), None, None, "none"
+        try:
+            connection = http.client.HTTPConnection(*address, timeout=30)
+            connection.request("POST", f"/v1/sessions/w{writer}/trajectories", json.dumps({"n": n}), headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            status, where = answer.status, str(answer.status)
+            if status == 201:
+                seq = json.loads(body)["entries"][0]["seq"]
+            elif status == 503 and not answer.headers["retry-after"]:
+                where = "503 without retry-after"
+            connection.close()
+        except (OSError, http.client.HTTPException):
+            pass
+        took = time.monotonic() - begun
+        with self.lock:
+            self.answers[where] = self.answers.get(where, 0) + 1
+            if status == 201:
+                self.last = time.monotonic()
+            if status == 503:
+                self.slowest = max(self.slowest, took)
+        return status, seq
+
+    def calm(self):
+        time.sleep(random.uniform(*CALM_S))
+
+    def until_back(self, since, within):
+        """Waits for an acknowledged write that began after a moment; how long that took."""
+        while self.last < since:
+            if time.monotonic() - since > within + 30:
+                raise Broken(f"no write was acknowledged within {within + 30:.0f} s")
+            time.sleep(0.005)
+        return self.last - since
+
+    def end(self):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+    def judge(self, replica):
+        """Compares what a server shows with the ledgers; the numbers of acknowledged and present items."""
+        acknowledged, present = 0, 0
+        for writer in range(WRITERS):
+            items, after = [], 0
+            while True:
+                page = get(replica, f"/v1/sessions/w{writer}/trajectories?limit=1000&after={after}")
+                items += [(entry["seq"], entry["item"]["n"]) for entry in page["entries"]]
+                if not page["more"]:
+                    break
+                after = page["next"]
+            numbers = [n for _, n in items]
+            twice = len(numbers) - len(set(numbers))
+            lost = [n for n, seq in self.acknowledged[writer].items() if (seq, n) not in set(items)]
+            if twice or lost:
+                raise Broken(f"writer {writer}: {len(lost)} acknowledged are lost, {twice} are there twice")
+            if [seq for seq, _ in items] != list(range(1, len(items) + 1)):
+                raise Broken(f"writer {writer}: the seqs have gaps")
+            acknowledged += len(self.acknowledged[writer])
+            present += len(items)
+        return acknowledged, present
+
+
+def get(replica, path):
+    connection = http.client.HTTPConnection(*replica.address, timeout=30)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise Broken(f"GET {path}: {answer.status} {body[:300]}")
+    return json.loads(body)
+
+
+def kill_replica(load, replicas, _primary, options):
+    for _ in range(options.rounds):
+        load.calm()
+        replica = random.choice(replicas)
+        replica.address = None
+        replica.kill()
+        replica.start()
+    return f"{options.rounds} kills of a server"
+
+
+def kill_engine(load, _replicas, primary, options):
+    backs = []
+    for _ in range(options.rounds):
+        load.calm()
+        primary.kill()
+        time.sleep(random.uniform(0.0, 0.5))
+        primary.start()
+        backs.append(load.until_back(time.monotonic(), BACK_S_MAX))
+    if max(backs) > BACK_S_MAX:
+        raise Broken(f"writes came back only {max(backs):.2f} s after PostgreSQL")
+    return f"{options.rounds} kills of PostgreSQL, writes again after {max(backs):.2f} s at most"
+
+
+def pause(load, replicas, _primary, options):
+    load.calm()
+    replica = replicas[0]
+    address, replica.address = replica.address, None
+    replica.process.send_signal(signal.SIGSTOP)
+    time.sleep(options.pause)
+    # Requests wait in the paused server, and are answered when it goes on.
+    replica.address = address
+    replica.process.send_signal(signal.SIGCONT)
+    load.calm()
+    return f"a server paused for {options.pause:.0f} s"
+
+
+def promote(load, _replicas, primary, options):
+    load.calm()
+    primary.kill()
+    killed = time.monotonic()
+    options.standby.promote()
+    back = load.until_back(time.monotonic(), BACK_S_MAX)
+    load.calm()
+    if back > BACK_S_MAX:
+        raise Broken(f"writes came back only {back:.2f} s after the promotion")
+    return f"a promotion, writes again {back:.2f} s after it, {load.last - killed:.1f} s of writes since"
+
+
+TRIALS = {"kill-replica": kill_replica, "kill-engine": kill_engine, "pause": pause, "promote": promote}
+
+
+def try_out(name, options):
+    with Home() as home:
+        settings = ["wal_level=replica", "max_wal_senders=4"]
+        primary = Cluster(home, "primary", settings).init().start()
+        hosts = f"127.0.0.1:{primary.port}"
+        if name == "promote":
+            options.standby = Cluster(home, "standby", settings).follow(primary).start()
+            primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+            primary.sql("SELECT pg_reload_conf()")
+            hosts += f",127.0.0.1:{options.standby.port}"
+        store = f"postgres://blackboard@{hosts}/postgres?target_session_attrs=read-write"
+        replicas = [Server(options.server, store=store, arguments=["--token-rate", "0"]) for _ in range(SERVERS)]
+        for replica in replicas:
+            replica.start()
+        try:
+            load = Load(replicas)
+            try:
+                told = TRIALS[name](load, replicas, primary, options)
+            finally:
+                load.end()
+            counts = {load.judge(replica) for replica in replicas}
+            if len(counts) != 1:
+                raise Broken(f"the servers show different sessions: {counts}")
+            if "503 without retry-after" in load.answers:
+                raise Broken("a 503 has no Retry-After")
+            # In a paused server requests wait as long as the pause.
+            if name != "pause" and load.slowest > REFUSED_S_MAX:
+                raise Broken(f"a refusal took {load.slowest:.1f} s")
+            ((acknowledged, present),) = counts
+            print(f"{name}: {told}; {acknowledged} acknowledged, {present} there, 0 lost, 0 twice; answers "
+                  f"{dict(sorted(load.answers.items()))}, slowest refusal {load.slowest:.2f} s", flush=True)
+        finally:
+            for replica in replicas:
+                replica.kill()
+            for cluster in (options.standby if name == "promote" else None, primary):
+                if cluster and cluster.process.poll() is None:
+                    cluster.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--server", default="target/debug/blackboard")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pause", type=float, default=5)
+    parser.add_argument("--only", default=",".join(TRIALS))
+    options = parser.parse_args()
+    options.server, options.standby = os.path.abspath(options.server), None
+    try:
+        for name in options.only.split(","):
+            try_out(name, options)
+    except Broken as broken:
+        sys.exit(f"broken: {broken}")
+
+
+if __name__ == "__main__":
+    main()
