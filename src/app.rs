@@ -29,7 +29,7 @@ use crate::http::{
     ConnectionLimits, Door, EdgeOptions, Page, PublicUrl, Streams, edge, observation, router, serve,
 };
 use crate::mcp;
-use crate::service::{Clock, LoadError, Options, QaSession, Service};
+use crate::service::{Clock, LoadError, Options, QaSession, SearchPlace, Service};
 use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 use crate::ui;
@@ -325,7 +325,10 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
         memory_budget: config.memory_budget.0,
         thumbnails: cache.as_ref().map(|cache| cache.join("thumbnails")),
         search: match config.search {
-            Search::On => cache.map(|cache| cache.join("search.db")),
+            Search::On => Some(match cache {
+                Some(cache) => SearchPlace::File(cache.join("search.db")),
+                None => SearchPlace::Store,
+            }),
             Search::Off => None,
         },
         ..Options::default()

@@ -7,6 +7,7 @@ mod index;
 mod query;
 mod snippet;
 mod text;
+mod words;
 
 pub use error::SearchError;
 pub use index::{
@@ -15,3 +16,4 @@ pub use index::{
 pub use query::{InvalidQuery, QUERY_BYTES_MAX, Query, TERMS_MAX};
 pub use snippet::snippets;
 pub use text::{TEXT_BYTES_MAX, text_of};
+pub use words::{Word, WordQuery, Words};

@@ -103,6 +103,16 @@ fn term(text: &str) -> Result<(bool, Term, &str), InvalidQuery> {
 }
 
 impl Query {
+    /// Returns the terms that a text must have, segmented, and whether each ends with the beginning of a word.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.wanted.iter().map(|term| (term.text.as_str(), term.is_prefix))
+    }
+
+    /// Returns the terms that a text must not have.
+    pub(super) fn unwanted(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.unwanted.iter().map(|term| (term.text.as_str(), term.is_prefix))
+    }
+
     /// Returns the query in the language of FTS5.
     pub(super) fn expression(&self) -> String {
         let mut out = String::new();

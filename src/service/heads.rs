@@ -95,13 +95,15 @@ impl HeadChecks {
     pub(super) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
-        (watches, images): (&Watches, &Images),
+        (watches, images, searches): (&Watches, &Images, bool),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
         let checks = Arc::new(Self::default());
         if let Some(store) = deps.store.shared() {
             let hinted = Hinted {
                 checks: Arc::downgrade(&checks),
+                store: Arc::downgrade(&deps.store),
+                searches,
                 directory: Arc::clone(directory),
                 channels: Arc::clone(&watches.channels),
             };
@@ -142,6 +144,11 @@ impl HeadChecks {
         Ok(answer)
     }
 
+    /// Brings a session up to date, from a thread that may block.
+    pub(super) fn check_here(&self, name: &SessionName) -> Result<(), ServiceError> {
+        self.ask(name)?.blocking_recv().map_err(|_| ServiceError::Unreachable)?
+    }
+
     fn take(&self) -> HashMap<SessionName, Vec<Checked>> {
         let mut waiting = self.waiting.lock();
         if waiting.len() <= NAMES_AT_ONCE_MAX {
@@ -155,8 +162,11 @@ impl HeadChecks {
 /// Who hears the hints, without keeping the service alive.
 struct Hinted {
     checks: Weak<HeadChecks>,
+    store: Weak<dyn Store>,
     directory: Arc<Directory>,
     channels: Arc<Channels>,
+    /// True if the leader follows all sessions for the search.
+    searches: bool,
 }
 
 impl Hinted {
@@ -170,7 +180,13 @@ impl Hinted {
                 return;
             }
         };
-        let all = self.channels.are_noticed() || self.channels.are_listed();
+        // The leader follows all sessions into the texts.
+        let follows = self.searches
+            && self
+                .store
+                .upgrade()
+                .is_some_and(|store| store.shared().is_some_and(SharedStore::lead));
+        let all = follows || self.channels.are_noticed() || self.channels.are_listed();
         let names = names.iter().filter_map(|name| parsed(name));
         let is_watched = |name: &SessionName| {
             all || self.directory.get(name).is_some_and(|session| session.is_watched())

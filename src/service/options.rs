@@ -17,8 +17,8 @@ pub struct Options {
     pub memory_budget: u64,
     /// Directory of the thumbnail cache, if any; it may be deleted.
     pub thumbnails: Option<PathBuf>,
-    /// File of the search index, if any; it may be deleted.
-    pub search: Option<PathBuf>,
+    /// The place of the search index, if any.
+    pub search: Option<SearchPlace>,
     /// Times of garbage collection of images and blobs.
     pub collection: Collection,
     /// True if the store is only read: nothing expires, and no image is removed.
@@ -69,4 +69,13 @@ impl Default for Options {
             salvages: false,
         }
     }
+}
+
+/// The place of the search index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchPlace {
+    /// A file, which may be deleted.
+    File(PathBuf),
+    /// The store, which other servers write to.
+    Store,
 }

@@ -69,10 +69,10 @@ impl Service {
         let (retentions, endings) = (found.retentions, found.endings);
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
-        let searches = Searches::start(&deps, &sessions, options.search)?;
-        let activity = Compaction::start(&deps, &sessions.directory)?;
-        let others = (&watches, &images);
+        let others = (&watches, &images, options.search.is_some());
         let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
+        let searches = Searches::start(&deps, &sessions, &heads, options.search)?;
+        let activity = Compaction::start(&deps, &sessions.directory)?;
         let parts = Parts {
             sessions: &sessions,
             history: &history,

@@ -8,6 +8,7 @@ mod embedded;
 mod files;
 mod keyed_lock;
 mod shared;
+mod texts;
 mod types;
 
 mod options;
@@ -31,6 +32,7 @@ pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
+pub use texts::{TextChange, TextFound, TextQuery, TextStore};
 pub use types::error::StoreError;
 pub use types::postgres_error::PostgresError;
 pub use types::progress::{Progress, Reached, Stage};

@@ -1,6 +1,6 @@
 //! The part of an engine that several servers write to at the same time.
 
-use super::{Outcome, Run, Store, StoreError, SummaryRow};
+use super::{Outcome, Run, Store, StoreError, SummaryRow, TextStore};
 use crate::board::{Revision, SessionId, Timestamp};
 
 /// The session that a name belongs to.
@@ -114,6 +114,9 @@ pub trait SharedStore: Store {
     /// # Errors
     /// If the engine cannot be reached.
     fn count(&self) -> Result<usize, StoreError>;
+
+    /// Returns the texts by which entries are found.
+    fn texts(&self) -> &dyn TextStore;
 
     /// Returns a number that changes with each change of a token.
     ///

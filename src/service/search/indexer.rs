@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::progress::Progress;
-use super::steps::{Failed, Step, Steps, waits_for_room};
+use super::steps::{Failed, Step, Steps, Target, waits_for_room};
 use crate::board::{
     AgentChange, Board, Change, Commit, Due, Extent, Log, LogChange, LogName, RequestChange,
     Revision, Seq, SessionChange, SessionName,
@@ -42,10 +42,11 @@ const NICENESS: i32 = 10;
 
 /// The indexer's thread.
 pub(crate) struct Indexer {
+    /// The file; empty for texts in the store.
     path: PathBuf,
     progress: Arc<Progress>,
-    store: Arc<dyn Store>,
-    directory: Arc<Directory>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) directory: Arc<Directory>,
     loader: Loader,
 }
 
@@ -94,7 +95,8 @@ impl Indexer {
         let all = self.progress.sessions();
         self.progress.give_back(all);
         self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
-        let mut steps = Steps::new(&index, &self.path, &self.progress, signal);
+        let target = Target::File(&index, &self.path);
+        let mut steps = Steps::new(target, &self.progress, signal);
         let mut erase_after = Instant::now();
         loop {
             if self.progress.is_distrusted() {
@@ -164,7 +166,7 @@ impl Indexer {
     }
 
     /// Adds the steps from where the index is in a session to where the session is published.
-    fn follow(&self, name: &SessionName, steps: &mut Steps<'_>) -> Result<(), Failed> {
+    pub(super) fn follow(&self, name: &SessionName, steps: &mut Steps<'_>) -> Result<(), Failed> {
         let known = self.progress.position(name);
         let session = self.directory.get(name).filter(|session| session.exists());
         // A session without news is not loaded.

@@ -2,6 +2,7 @@
 //!
 //! A match is shown only if the entry is still on its board and matches the query there.
 
+mod follower;
 pub(super) mod indexer;
 mod pace;
 mod progress;
@@ -9,20 +10,29 @@ mod steps;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::deps::Deps;
+use super::heads::HeadChecks;
 use super::limiter::WaitLimiter;
 use super::sessions::Sessions;
-use super::{Published, Service, ServiceError};
-use crate::board::{AgentName, Entry, LogName, Revision, SessionName, Timestamp};
+use super::{Published, SearchPlace, Service, ServiceError};
+use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName, Timestamp};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
-use crate::search::{Accept, Query, Ranked, SearchError, snippets};
+use crate::search::{
+    Accept, EXAMINED_MAX, Query, RANKED_MAX, Ranked, SearchError, Words, snippets,
+};
+use crate::store::{Store, TextQuery};
+use follower::Follower;
 use indexer::Indexer;
 pub(super) use progress::Progress;
-use steps::{author, searchable};
+use steps::{author, log_of, searchable};
+
+/// The time between two looks for a session's texts.
+const TEXTS_EVERY: Duration = Duration::from_millis(50);
 
 /// The number of queries that run at once.
 pub const SEARCHES_AT_ONCE_MAX: u64 = 2;
@@ -41,12 +51,21 @@ impl Searches {
     pub(super) fn start(
         deps: &Deps,
         sessions: &Sessions,
-        path: Option<PathBuf>,
+        heads: &Arc<HeadChecks>,
+        place: Option<SearchPlace>,
     ) -> std::io::Result<Self> {
         let turns = WaitLimiter::new(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
-        let Some(path) = path else { return Ok(Self { progress: None, turns }) };
         let progress = Arc::new(Progress::new());
-        Indexer::new(deps, sessions, path, Arc::clone(&progress)).start(deps)?;
+        let indexer = |path| Indexer::new(deps, sessions, path, Arc::clone(&progress));
+        match place {
+            None => return Ok(Self { progress: None, turns }),
+            Some(SearchPlace::File(path)) => indexer(path).start(deps)?,
+            Some(SearchPlace::Store) => {
+                let (indexer, heads) = (indexer(PathBuf::new()), Arc::clone(heads));
+                let progress = Arc::clone(&progress);
+                Follower { indexer, progress, heads }.start(deps)?;
+            }
+        }
         Ok(Self { progress: Some(progress), turns })
     }
 
@@ -118,16 +137,24 @@ impl Service {
         limit: usize,
     ) -> Result<Hits, ServiceError> {
         let progress = self.progress()?;
-        let index = progress.index().ok_or(ServiceError::SearchNotReady)?;
-        let turn = self.inner.searches.turns.wait().await?;
-        let (query, begun) = (sought.query.clone(), Arc::clone(&progress));
-        let look = move || {
-            let Sought { query, session, log, agent, since } = &sought;
-            let (session, log) = (&**session, &**log);
-            let accept = Accept { session, log, agent: agent.as_ref(), since: *since };
-            index.search(query, &accept).map_err(|error| failed(&begun, &error))
+        let query = sought.query.clone();
+        let (turn, ranked) = if self.inner.deps.store.shared().is_some() {
+            let turn = self.inner.searches.turns.wait().await?;
+            let store = Arc::clone(&self.inner.deps.store);
+            let look = move || in_store(&*store, &sought);
+            (turn, with_files(look).await.map_err(|_| ServiceError::Fault)??)
+        } else {
+            let index = progress.index().ok_or(ServiceError::SearchNotReady)?;
+            let turn = self.inner.searches.turns.wait().await?;
+            let begun = Arc::clone(&progress);
+            let look = move || {
+                let Sought { query, session, log, agent, since } = &sought;
+                let (session, log) = (&**session, &**log);
+                let accept = Accept { session, log, agent: agent.as_ref(), since: *since };
+                index.search(query, &accept).map_err(|error| failed(&begun, &error))
+            };
+            (turn, with_files(look).await.map_err(|_| ServiceError::Fault)??)
         };
-        let ranked = with_files(look).await.map_err(|_| ServiceError::Fault)??;
         let mut at = passed.min(ranked.len());
         let mut hits = Vec::new();
         while hits.len() < limit && at < ranked.len() {
@@ -152,21 +179,37 @@ impl Service {
         deadline: Instant,
     ) -> Result<(), ServiceError> {
         let progress = self.progress()?;
+        let is_shared = self.inner.deps.store.shared().is_some();
         let mut ticks = progress.ticks();
         loop {
-            let head = progress.revision(session);
+            let head =
+                if is_shared { self.texts_at(session).await? } else { progress.revision(session) };
             if head >= wanted {
                 return Ok(());
             }
             let stopping = self.stopping().cancelled();
             let waited = tokio::select! {
                 () = stopping => return Err(ServiceError::Stopping),
-                waited = timeout_at(deadline, ticks.changed()) => waited,
+                waited = timeout_at(deadline, ticks.changed()), if !is_shared => waited.map(drop),
+                // Another server may bring the texts up to date.
+                waited = timeout_at(deadline, sleep(TEXTS_EVERY)), if is_shared => waited,
             };
             if waited.is_err() {
                 return Err(ServiceError::RevisionNotReached { head, wanted });
             }
         }
+    }
+
+    /// Returns the revision of a session's texts in a store that other servers write to.
+    async fn texts_at(&self, session: &SessionName) -> Result<Revision, ServiceError> {
+        self.catch_up(session).await?;
+        let Some(extent) = self.extent(session)? else { return Ok(Revision(0)) };
+        let store = Arc::clone(&self.inner.deps.store);
+        let look = move || {
+            let shared = store.shared().ok_or(ServiceError::Fault)?;
+            Ok(shared.texts().texts_at(extent.session)?.unwrap_or_default())
+        };
+        with_files(look).await.map_err(|_| ServiceError::Fault)?
     }
 
     fn progress(&self) -> Result<Arc<Progress>, ServiceError> {
@@ -177,6 +220,7 @@ impl Service {
     async fn hits(&self, query: &Query, ranked: &[Ranked]) -> Result<Vec<Hit>, ServiceError> {
         let mut found = Vec::new();
         for ranked in ranked {
+            self.catch_up(&ranked.session).await?;
             let board = match self.published(&ranked.session).await {
                 Ok(Some(Published { board, .. })) => board,
                 Ok(None) | Err(ServiceError::Damaged) => continue,
@@ -204,6 +248,34 @@ impl Service {
             ServiceError::Fault
         })
     }
+}
+
+/// Returns the matches that a caller may see in a store that other servers write to, best first.
+fn in_store(store: &dyn Store, sought: &Sought) -> Result<Vec<Ranked>, ServiceError> {
+    let shared = store.shared().ok_or(ServiceError::Fault)?;
+    let words = Words::new().and_then(|words| words.query(&sought.query));
+    let words = words.map_err(|error| {
+        tracing::error!(error = %Chain(&error), "the words of a query could not be told");
+        ServiceError::Fault
+    })?;
+    let found = shared.texts().find_texts(&TextQuery {
+        wanted: words.wanted,
+        unwanted: words.unwanted,
+        agent: sought.agent.as_ref().map(ToString::to_string),
+        since: sought.since,
+        limit: EXAMINED_MAX,
+    })?;
+    let shown = found.into_iter().filter_map(|found| {
+        let session: SessionName = std::str::from_utf8(&found.name).ok()?.parse().ok()?;
+        let log = log_of(&found.log)?;
+        let is_shown = (sought.session)(&session) && (sought.log)(&log);
+        let (seq, score) = (Seq(found.seq), found.score);
+        is_shown.then_some(Ranked { session, log, seq, score })
+    });
+    let mut ranked: Vec<Ranked> = shown.take(RANKED_MAX).collect();
+    // The sort is stable: of equal scores, the last one comes first.
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+    Ok(ranked)
 }
 
 /// A damaged index is made anew.

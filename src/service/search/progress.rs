@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::board::{Revision, SessionName};
+use crate::board::{Revision, SessionId, SessionName};
 use crate::search::{Index, Position};
 use crate::service::threads::signal::Signal;
 
@@ -29,6 +29,8 @@ struct State {
     /// True if the file was found damaged.
     is_distrusted: bool,
     positions: HashMap<SessionName, Position>,
+    /// The sessions of names that are being followed into a store's texts.
+    sessions: HashMap<SessionName, SessionId>,
 }
 
 impl Progress {
@@ -69,7 +71,9 @@ impl Progress {
 
     pub(super) fn opened(&self, index: Arc<Index>, positions: HashMap<SessionName, Position>) {
         let index = Some(index);
-        *self.state.lock() = State { index, is_ready: false, is_distrusted: false, positions };
+        let sessions = HashMap::new();
+        let (is_ready, is_distrusted) = (false, false);
+        *self.state.lock() = State { index, is_ready, is_distrusted, positions, sessions };
     }
 
     pub(super) fn set_ready(&self) {
@@ -87,6 +91,24 @@ impl Progress {
 
     pub(super) fn is_distrusted(&self) -> bool {
         self.state.lock().is_distrusted
+    }
+
+    /// Begins a round of following sessions into a store's texts, from where these are.
+    pub(super) fn begin_round(&self, at: Vec<(SessionName, SessionId, Option<Revision>)>) {
+        let mut state = self.state.lock();
+        state.positions.clear();
+        state.sessions.clear();
+        for (name, session, revision) in at {
+            if let Some(revision) = revision {
+                state.positions.insert(name.clone(), Position { session, revision });
+            }
+            state.sessions.insert(name, session);
+        }
+    }
+
+    /// Returns the session of a name in the round.
+    pub(super) fn session(&self, name: &SessionName) -> Option<SessionId> {
+        self.state.lock().sessions.get(name).copied()
     }
 
     pub(super) fn position(&self, session: &SessionName) -> Option<Position> {

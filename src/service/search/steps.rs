@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::pace::Pace;
 use super::progress::Progress;
-use crate::board::{AgentName, Entry, LogName, Seq, SessionName, Work};
-use crate::search::{Batch, Document, Index, Position, SearchError, text_of};
+use crate::board::{AgentName, Entry, LogName, Seq, SessionId, SessionName, Work};
+use crate::search::{Batch, Document, Index, Position, SearchError, Words, text_of};
 use crate::service::disk_room::has_room;
 use crate::service::error::ServiceError;
 use crate::service::threads::signal::Signal;
-use crate::store::FREE_BYTES_MIN;
+use crate::store::{FREE_BYTES_MIN, TextChange, TextStore};
 
 /// The number of steps in one transaction.
 const STEPS_MAX: usize = 2000;
@@ -64,10 +64,103 @@ pub(super) fn waits_for_room(path: &Path, signal: &Signal) -> bool {
     false
 }
 
+/// The index that steps are carried out on.
+pub(super) enum Target<'a> {
+    /// A file of this server.
+    File(&'a Index, &'a Path),
+    /// The store, which other servers write to.
+    Store(&'a dyn TextStore, &'a Words),
+}
+
+impl Target<'_> {
+    /// Returns false if the thread is to end.
+    fn waits_for_room(&self, signal: &Signal) -> bool {
+        match self {
+            Self::File(_, path) => waits_for_room(path, signal),
+            Self::Store(..) => true,
+        }
+    }
+
+    fn carry_out(&self, steps: &[Step], progress: &Progress) -> Result<(), Failed> {
+        match self {
+            Self::File(index, _) => {
+                Ok(index.write(|batch| steps.iter().try_for_each(|step| carry_out(batch, step)))?)
+            }
+            Self::Store(store, words) => {
+                let changes: Result<Vec<_>, Failed> = steps
+                    .iter()
+                    .filter_map(|step| changed(words, step, progress).transpose())
+                    .collect();
+                Ok(store.change_texts(&changes?).map_err(ServiceError::from)?)
+            }
+        }
+    }
+}
+
+/// Returns a step as a change of the store's texts; `None` if nothing is known of the session.
+fn changed(
+    words: &Words,
+    step: &Step,
+    progress: &Progress,
+) -> Result<Option<(SessionId, TextChange)>, Failed> {
+    let change = match step {
+        Step::Forget(_) | Step::Clear(_) => TextChange::Forget,
+        Step::ClearLog(_, log) => TextChange::ClearLog(key(log)),
+        Step::Remove(_, log, first, last) => {
+            TextChange::Remove { log: key(log), first: first.0, last: last.0 }
+        }
+        Step::Put(_, log, entry) => {
+            let found = words.of(&searchable(entry))?.into_iter();
+            TextChange::Put {
+                log: key(log),
+                seq: entry.seq.0,
+                at: entry.at,
+                agent: author(log, entry).map(ToString::to_string),
+                words: found.map(|word| (word.text, word.place)).collect(),
+            }
+        }
+        Step::Reached(_, position) => TextChange::Reached(position.revision),
+    };
+    Ok(progress.session(step.name()).map(|session| (session, change)))
+}
+
+/// The text before the agent's name in the key of a memory.
+const MEMORY: &str = "memory/";
+
+/// Returns a log as the store's texts name it.
+fn key(log: &LogName) -> String {
+    match log {
+        LogName::Memory(agent) => format!("{MEMORY}{agent}"),
+        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
+            log.to_string()
+        }
+    }
+}
+
+/// Returns the log of such a name.
+pub(super) fn log_of(key: &str) -> Option<LogName> {
+    match key.strip_prefix(MEMORY) {
+        Some(agent) => Some(LogName::Memory(agent.parse().ok()?)),
+        None => LogName::of_board(key),
+    }
+}
+
+impl Step {
+    fn name(&self) -> &SessionName {
+        match self {
+            Self::Forget(name)
+            | Self::Clear(name)
+            | Self::ClearLog(name, _)
+            | Self::Remove(name, ..)
+            | Self::Put(name, ..)
+            | Self::Reached(name, _) => name,
+        }
+    }
+}
+
 /// Gathers steps, and carries them out at its pace.
 pub(super) struct Steps<'a> {
-    index: &'a Index,
-    path: &'a Path,
+    target: Target<'a>,
     progress: &'a Progress,
     signal: &'a Signal,
     pace: Pace,
@@ -76,14 +169,9 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(
-        index: &'a Index,
-        path: &'a Path,
-        progress: &'a Progress,
-        signal: &'a Signal,
-    ) -> Self {
+    pub(super) fn new(target: Target<'a>, progress: &'a Progress, signal: &'a Signal) -> Self {
         let (pace, gathered) = (Pace::begin(), Vec::new());
-        Self { index, path, progress, signal, pace, gathered, bytes: 0 }
+        Self { target, progress, signal, pace, gathered, bytes: 0 }
     }
 
     pub(super) fn add(&mut self, step: Step) -> Result<(), Failed> {
@@ -102,12 +190,12 @@ impl<'a> Steps<'a> {
         if self.gathered.is_empty() {
             return Ok(());
         }
-        if !waits_for_room(self.path, self.signal) {
+        if !self.target.waits_for_room(self.signal) {
             return Err(Failed::Stopping);
         }
         self.bytes = 0;
         let steps = std::mem::take(&mut self.gathered);
-        self.index.write(|batch| steps.iter().try_for_each(|step| carry_out(batch, step)))?;
+        self.target.carry_out(&steps, self.progress)?;
         let reached = steps.into_iter().filter_map(|step| match step {
             Step::Reached(name, position) => Some((name, Some(position))),
             Step::Forget(name) | Step::Clear(name) => Some((name, None)),

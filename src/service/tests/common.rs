@@ -16,7 +16,7 @@ use crate::service::{Clock, Service};
 use crate::store::{
     Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned,
     RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob,
-    SummaryRow, TokenRow,
+    SummaryRow, TextChange, TextFound, TextQuery, TextStore, TokenRow,
 };
 
 /// What another server does before an append.
@@ -171,6 +171,10 @@ impl SharedStore for Common {
         Ok(self.both.rows.lock().values().filter(|row| row.exists).count())
     }
 
+    fn texts(&self) -> &dyn TextStore {
+        self
+    }
+
     fn tokens_version(&self) -> Result<u64, StoreError> {
         Ok(0)
     }
@@ -190,6 +194,25 @@ impl SharedStore for Common {
         let turn = self.both.turn.lock();
         self.exclusive.fetch_add(1, Ordering::SeqCst);
         self.append_in_turn(&decide(), &turn)
+    }
+}
+
+/// There is no search in this store.
+impl TextStore for Common {
+    fn texts_behind(&self, _max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn texts_at(&self, _session: SessionId) -> Result<Option<Revision>, StoreError> {
+        Ok(None)
+    }
+
+    fn change_texts(&self, _changes: &[(SessionId, TextChange)]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn find_texts(&self, _query: &TextQuery) -> Result<Vec<TextFound>, StoreError> {
+        Ok(Vec::new())
     }
 }
 

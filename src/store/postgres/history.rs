@@ -243,6 +243,8 @@ pub(super) async fn forget(client: &mut Object, sessions: &[SessionId]) -> Resul
         "DELETE FROM session WHERE id = ANY ($1)",
         "DELETE FROM history_commit WHERE session = ANY ($1)",
         "DELETE FROM history_base WHERE session = ANY ($1)",
+        "DELETE FROM text_entry WHERE session = ANY ($1)",
+        "DELETE FROM text_position WHERE session = ANY ($1)",
     ] {
         transaction.execute(sql, &[&ids]).await.map_err(failed)?;
     }

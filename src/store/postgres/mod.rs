@@ -15,6 +15,7 @@ mod lists;
 mod resolve;
 mod schema;
 mod sessions;
+mod texts;
 mod tls;
 mod tokens;
 
@@ -34,7 +35,7 @@ use leader::Pulse;
 
 use super::{
     EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned, RowQuery, Run, SharedStore,
-    SigningKey, Store, StoreError, SummaryRow, TokenRow,
+    SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
 use crate::error_chain::Chain;
@@ -433,6 +434,10 @@ impl SharedStore for PostgresStore {
             let client = self.connections.reader().await?;
             lists::count(&client).await
         }))
+    }
+
+    fn texts(&self) -> &dyn TextStore {
+        self
     }
 
     fn tokens_version(&self) -> Result<u64, StoreError> {

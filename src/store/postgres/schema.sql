@@ -92,6 +92,23 @@ CREATE TABLE blob_chunk (
 -- Images are compressed already.
 ALTER TABLE blob_chunk ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
+-- The words of entries, and the revision to which the leader has followed each session.
+CREATE TABLE text_entry (
+    session uuid NOT NULL,
+    log text NOT NULL,
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    agent text,
+    words tsvector NOT NULL,
+    PRIMARY KEY (session, log, seq)
+);
+CREATE INDEX text_words ON text_entry USING gin (words);
+
+CREATE TABLE text_position (
+    session uuid PRIMARY KEY,
+    revision bigint NOT NULL
+);
+
 CREATE TABLE token (
     id uuid PRIMARY KEY,
     crc bigint NOT NULL,

@@ -1,0 +1,92 @@
+//! Texts of entries in a store that other servers write to: found by words, written by the leader.
+
+use super::StoreError;
+use crate::board::{Revision, SessionId, Timestamp};
+
+/// A change of the texts of a session.
+#[derive(Clone, Debug)]
+pub enum TextChange {
+    /// All texts of the session are gone.
+    Forget,
+    /// All texts of a log are gone.
+    ClearLog(String),
+    /// The texts from one entry of a log to another are gone.
+    Remove {
+        /// The log.
+        log: String,
+        /// The first entry.
+        first: u64,
+        /// The last entry.
+        last: u64,
+    },
+    /// An entry has this text, in place of an earlier one.
+    Put {
+        /// The log.
+        log: String,
+        /// The entry.
+        seq: u64,
+        /// The time of the append.
+        at: Timestamp,
+        /// The author, if named.
+        agent: Option<String>,
+        /// The words of the text with their places, from 1.
+        words: Vec<(String, u32)>,
+    },
+    /// The texts are those of this revision.
+    Reached(Revision),
+}
+
+/// A query for entries by their words.
+#[derive(Clone, Debug, Default)]
+pub struct TextQuery {
+    /// Words that each has, and true for the beginning of a word.
+    pub wanted: Vec<(String, bool)>,
+    /// Words that none has, and true for the beginning of a word.
+    pub unwanted: Vec<(String, bool)>,
+    /// The author, if selected.
+    pub agent: Option<String>,
+    /// The time of the oldest, if selected.
+    pub since: Option<Timestamp>,
+    /// The maximum number of entries; beyond, the last of them by time.
+    pub limit: usize,
+}
+
+/// An entry that a query found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextFound {
+    /// The name of its session.
+    pub name: Vec<u8>,
+    /// The log.
+    pub log: String,
+    /// The entry.
+    pub seq: u64,
+    /// The rank; higher is better.
+    pub score: f64,
+}
+
+/// The texts of a store that other servers write to.
+pub trait TextStore {
+    /// Returns the sessions of at most `max` names whose texts are not those of their heads.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn texts_behind(&self, max: usize) -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Returns the revision of a session's texts, if it has any.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn texts_at(&self, session: SessionId) -> Result<Option<Revision>, StoreError>;
+
+    /// Makes these changes, all or none.
+    ///
+    /// # Errors
+    /// If they cannot be stored.
+    fn change_texts(&self, changes: &[(SessionId, TextChange)]) -> Result<(), StoreError>;
+
+    /// Returns the entries of existing sessions that a query finds, the last ones first.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn find_texts(&self, query: &TextQuery) -> Result<Vec<TextFound>, StoreError>;
+}
