@@ -17,7 +17,19 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCKER = ROOT / "docker"
-COMPOSE = ("compose.yaml", "compose.tls.yaml")
+COMPOSE = ("compose.yaml", "compose.tls.yaml", "compose.cluster.yaml")
+
+# A container runs as its image says, but for PostgreSQL: its image begins as root.
+USERS = {"database": "999:999"}
+
+# The file of Caddy's program has this capability, and does not start without it.
+CAPABILITIES = {"proxy": ["NET_BIND_SERVICE"]}
+
+# The password is in no file that git knows; compose ends with the text behind the question mark where it is missing.
+STORE = re.compile(r"postgres://blackboard:\$\{BOARD_DB_PASSWORD:\?[^}]+\}@database:5432/blackboard\b")
+
+# Settings that the server is about to have.
+PLANNED = {"BLACKBOARD_STORE"}
 
 # Debian's archive keeps one version of a package, so a pinned one would end the build with the next update.
 HADOLINT_IGNORED = "DL3008"
@@ -52,21 +64,30 @@ def dockerfile_faults(text: str) -> list[str]:
     return faults
 
 
-def service_faults(service: dict, is_server: bool, has_proxy: bool) -> list[str]:
+def service_faults(name: str, service: dict, has_proxy: bool) -> list[str]:
     faults = []
     wanted = {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges:true"]}
     for key, value in wanted.items():
         if service.get(key) != value:
             faults.append(f"{key} is {service.get(key)!r}")
-    faults += [key for key in ("privileged", "network_mode", "pid", "user") if key in service]
-    capabilities = [] if is_server else ["NET_BIND_SERVICE"]
-    if service.get("cap_add", []) != capabilities:
+    faults += [key for key in ("privileged", "network_mode", "pid", "container_name") if key in service]
+    if service.get("user") != USERS.get(name):
+        faults.append(f"user is {service.get('user')}")
+    if service.get("cap_add", []) != CAPABILITIES.get(name, []):
         faults.append(f"cap_add is {service.get('cap_add')}")
-    for port in service.get("ports", []):
-        if is_server and (has_proxy or not str(port).startswith("127.0.0.1:")):
+    for port in map(str, service.get("ports", [])):
+        is_loopback, is_tls = port.startswith("127.0.0.1:"), port.split(":")[0] in ("80", "443")
+        if not (is_loopback or (is_tls and name == "proxy")) or (has_proxy and name != "proxy"):
             faults.append(f"{port} is published beyond loopback")
-    if not is_server:
-        return faults
+    if name == "server":
+        faults += server_faults(service)
+    if name == "database":
+        faults += database_faults(service)
+    return faults
+
+
+def server_faults(service: dict) -> list[str]:
+    faults = []
     environment = service["environment"]
     if environment.get("BLACKBOARD_REQUIRE_TOKEN") != "true" or "BLACKBOARD_INSECURE" in environment:
         faults.append("it asks for no token")
@@ -77,29 +98,66 @@ def service_faults(service: dict, is_server: bool, has_proxy: bool) -> list[str]
     return faults
 
 
+def database_faults(service: dict) -> list[str]:
+    faults = []
+    environment = service["environment"]
+    if not re.fullmatch(r"postgres:\d+[\w.-]*", service["image"]):
+        faults.append(f"{service['image']} has no version")
+    if environment.get("POSTGRES_PASSWORD_FILE") != "/run/secrets/db_password":
+        faults.append("its password is not the secret")
+    faults += [name for name in ("POSTGRES_PASSWORD", "POSTGRES_HOST_AUTH_METHOD") if name in environment]
+    if service.get("secrets") != ["db_password"] or service["healthcheck"]["test"][1] != "pg_isready":
+        faults.append("no secret, or no health check")
+    if service["networks"] != ["database"] or "command" in service:
+        faults.append("others than the servers reach it, or it has settings of its own")
+    return faults
+
+
+def cluster_faults(services: dict) -> list[str]:
+    """Several servers; the password of their store is in the environment, and the proxy is in another network."""
+    faults = []
+    server = services["server"]
+    if server["deploy"]["replicas"] < 3 or "volumes" in server:
+        faults.append("server: fewer than three replicas, or a volume")
+    if not STORE.match(server["environment"]["BLACKBOARD_STORE"]):
+        faults.append("server: its store is not that database with the password of the environment")
+    if "database" in services["proxy"]["networks"]:
+        faults.append("proxy: it reaches the database")
+    return faults
+
+
 def compose_faults(compose: dict) -> list[str]:
     services = compose["services"]
     faults = []
     for name, service in services.items():
-        faults += [f"{name}: {fault}" for fault in service_faults(service, name == "server", "proxy" in services)]
+        faults += [f"{name}: {fault}" for fault in service_faults(name, service, "proxy" in services)]
         for volume in service.get("volumes", []):
             source, _, rest = volume.partition(":")
             is_file = source.startswith("./") and rest.endswith(":ro") and (DOCKER / source).is_file()
             if source not in compose["volumes"] and not is_file:
                 faults.append(f"{name}: {volume} is no named volume, and no file that is only read")
-    if "proxy" in services:
-        networks = compose["networks"]
-        for network in services["server"]["networks"]:
-            if not (networks[network] or {}).get("internal"):
-                faults.append(f"server: {network} leads out")
+        for network in service.get("networks", []):
+            if name != "proxy" and not (compose["networks"][network] or {}).get("internal"):
+                faults.append(f"{name}: {network} leads out")
+    if "proxy" in services and "networks" not in services["server"]:
+        faults.append("server: it is in the network that leads out")
+    ignored = (ROOT / ".gitignore").read_text().split()
+    for secret in compose["secrets"].values():
+        if "/docker/" + secret["file"].removeprefix("./") not in ignored:
+            faults.append(f"git does not ignore {secret['file']}")
+    if "database" in services:
+        faults += cluster_faults(services)
+        if "/docker/.env" not in ignored:
+            faults.append("git does not ignore .env")
     return faults
 
 
 def settings_faults(texts: list[str]) -> list[str]:
     """Every setting that is named is one that the server knows."""
-    known = set(re.findall(r"BLACKBOARD_[A-Z_]+", (ROOT / "src" / "config.rs").read_text()))
+    sources = [*(ROOT / "src").glob("config*.rs"), *(ROOT / "src").glob("config/**/*.rs")]
+    known = {name for path in sources for name in re.findall(r"BLACKBOARD_[A-Z_]+", path.read_text())}
     named = {name for text in texts for name in re.findall(r"BLACKBOARD_[A-Z_]+", text)}
-    return [f"{name} is no setting" for name in sorted(named - known)]
+    return [f"{name} is no setting" for name in sorted(named - known - PLANNED)]
 
 
 def copied_faults(text: str) -> list[str]:
@@ -115,12 +173,13 @@ def copied_faults(text: str) -> list[str]:
     return faults
 
 
-def proxy_faults(text: str) -> list[str]:
-    """What is to be seen without Caddy: streams are not held up, and nothing is published that administers it."""
-    faults = [f"no '{wanted}'" for wanted in ("flush_interval -1", "admin off", "{$BOARD_HOST}") if wanted not in text]
-    for unwanted in ("tls internal", "trusted_proxies", "header_up Host", "insecure"):
-        if unwanted in text:
-            faults.append(f"'{unwanted}'")
+def proxy_faults(text: str, *further: str) -> list[str]:
+    """What is to be seen without Caddy: streams are not held up, and nothing is published that administers it.
+
+    No write that was sent is sent again: 'lb_retry_match' would do that."""
+    faults = [f"no '{wanted}'" for wanted in ("flush_interval -1", "admin off", *further) if wanted not in text]
+    unwanted = r"tls internal|trusted_proxies|header_up Host|insecure|lb_retry_match|cookie|\w+_hash"
+    faults += [f"'{found}'" for found in re.findall(unwanted, text)]
     if text.count("{") != text.count("}"):
         faults.append("its braces do not match")
     return faults
@@ -151,24 +210,28 @@ def linted() -> list[str]:
     faults += said([str(beside / "hadolint"), "--ignore", HADOLINT_IGNORED, str(DOCKER / "Dockerfile")])
     caddy = shutil.which("caddy")
     if caddy:
-        adapt = [caddy, "adapt", "--adapter", "caddyfile", "--config", str(DOCKER / "Caddyfile"), "--validate"]
-        faults += said(adapt, BOARD_HOST="board.example.org")
+        for name in ("Caddyfile", "Caddyfile.cluster"):
+            adapt = [caddy, "adapt", "--adapter", "caddyfile", "--config", str(DOCKER / name), "--validate"]
+            faults += said(adapt, BOARD_HOST="board.example.org")
     else:
-        print("the Caddyfile is looked at without Caddy, which is not here (Debian has it as 'caddy')")
+        print("the Caddyfiles are looked at without Caddy, which is not here (Debian has it as 'caddy')")
     return faults
 
 
 def main() -> int:
-    dockerfile, caddyfile = (DOCKER / "Dockerfile").read_text(), (DOCKER / "Caddyfile").read_text()
+    dockerfile = (DOCKER / "Dockerfile").read_text()
     texts = {name: (DOCKER / name).read_text() for name in COMPOSE}
     unit = (ROOT / "packaging" / "systemd" / "blackboard.service").read_text()
-    faults = [f"settings: {fault}" for fault in settings_faults([dockerfile, unit, *texts.values()])]
+    named = [dockerfile, unit, *texts.values()]
+    faults = [f"settings: {fault}" for fault in settings_faults(named)]
     faults += [f"alerts: {fault}" for fault in alert_faults((DOCKER / "prometheus" / "rules.yaml").read_text())]
     yaml.safe_load((DOCKER / "prometheus" / "prometheus.yaml").read_text())
     faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile) + copied_faults(dockerfile)]
     for name, text in texts.items():
         faults += [f"{name}: {fault}" for fault in compose_faults(yaml.safe_load(text))]
-    faults += [f"Caddyfile: {fault}" for fault in proxy_faults(caddyfile)]
+    faults += [f"Caddyfile: {fault}" for fault in proxy_faults((DOCKER / "Caddyfile").read_text(), "{$BOARD_HOST}")]
+    cluster = proxy_faults((DOCKER / "Caddyfile.cluster").read_text(), "dynamic a", "fail_duration", "lb_retries")
+    faults += [f"Caddyfile.cluster: {fault}" for fault in cluster]
     faults += linted()
     print("\n".join(faults) or "the files of docker/ keep their promises")
     return 1 if faults else 0
