@@ -1,10 +1,11 @@
-"""Checks of the container files, alerts and the system service, without what runs them.
+"""Checks of the container files, manifests, alerts and the system service, without what runs them.
 
 Last stage slim and not root, a volume, a health check of the binary's own; compose publishes the server on
-loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Linters that
-come as packages are asked too.
+loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Kubernetes'
+manifests fit its schemas and the restricted pod security. Linters that come as packages are asked too.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+import kubernetes_validate
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -28,8 +30,14 @@ CAPABILITIES = {"proxy": ["NET_BIND_SERVICE"]}
 # The password is in no file that git knows; compose ends with the text behind the question mark where it is missing.
 STORE = re.compile(r"postgres://blackboard:\$\{BOARD_DB_PASSWORD:\?[^}]+\}@database:5432/blackboard\b")
 
+# The oldest version of Kubernetes that the manifests are for, and a recent one.
+KUBERNETES = ("1.30", "1.37")
+
 # Settings that the server is about to have.
 PLANNED = {"BLACKBOARD_STORE"}
+
+# For how long the server drains at most.
+DRAIN_SECONDS = 10
 
 # Debian's archive keeps one version of a package, so a pinned one would end the build with the next update.
 HADOLINT_IGNORED = "DL3008"
@@ -185,6 +193,141 @@ def proxy_faults(text: str, *further: str) -> list[str]:
     return faults
 
 
+def schema_faults(manifest: dict) -> list[str]:
+    faults = []
+    for version in KUBERNETES:
+        try:
+            kubernetes_validate.validate(manifest, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            faults.append(f"Kubernetes {version}: {'.'.join(map(str, error.path))}: {error.message}")
+        except kubernetes_validate.SchemaNotFoundError as error:
+            faults.append(error.message)
+    return faults
+
+
+def differing(found: dict, wanted: dict) -> list[str]:
+    return [f"{key} is {found.get(key)!r}" for key, value in wanted.items() if found.get(key) != value]
+
+
+def pod_faults(pod: dict) -> list[str]:
+    """The restricted pod security and more: no token of Kubernetes, no variables of services, a read-only root."""
+    user = {"runAsUser": 10001, "runAsGroup": 10001, "fsGroup": 10001}
+    context = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, **user}
+    faults = differing(
+        pod, {"automountServiceAccountToken": False, "enableServiceLinks": False, "securityContext": context}
+    )
+    faults += [key for key in ("hostNetwork", "hostPID", "hostIPC", "initContainers") if key in pod]
+    faults += [
+        f"the volume {volume['name']} is of another kind"
+        for volume in pod["volumes"]
+        if not {"secret", "configMap", "emptyDir"} & volume.keys()
+    ]
+    (container,) = pod["containers"]
+    context = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    faults += differing(container, {"securityContext": context})
+    if not re.search(r":\d", container["image"]):
+        faults.append(f"{container['image']} has no version")
+    for probe, path in (("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        if container[probe]["httpGet"] != {"path": path, "port": "http"}:
+            faults.append(f"{probe} does not ask {path}")
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    if pod["terminationGracePeriodSeconds"] < pause + DRAIN_SECONDS + 5:
+        faults.append("it is killed before it has drained")
+    if not {"cpu", "memory"} <= container["resources"]["requests"].keys() or not container["resources"]["limits"]:
+        faults.append("its resources are not bounded")
+    return faults
+
+
+def environment_faults(container: dict) -> list[str]:
+    environment = {variable["name"]: variable for variable in container["env"]}
+    faults = []
+    if environment["BLACKBOARD_STORE"].get("valueFrom") != {"secretKeyRef": {"name": "blackboard", "key": "store"}}:
+        faults.append("its store is not the secret")
+    if environment["BLACKBOARD_REQUIRE_TOKEN"].get("value") != "true" or "BLACKBOARD_INSECURE" in environment:
+        faults.append("it asks for no token")
+    mounts = [mount["mountPath"] for mount in container["volumeMounts"] if mount.get("readOnly")]
+    if str(pathlib.PurePosixPath(environment["BLACKBOARD_ADMIN_TOKEN_FILE"]["value"]).parent) not in mounts:
+        faults.append("its first token is in no volume")
+    return faults
+
+
+def reach_faults(service: dict, policy: dict) -> list[str]:
+    """Clients reach the server's port alone, by any replica; the server reaches DNS and PostgreSQL alone."""
+    faults = differing(policy, {"policyTypes": ["Ingress", "Egress"]})
+    for direction, wanted in (("ingress", {8733}), ("egress", {53, 5432})):
+        ports = [{port["port"] for port in rule.get("ports", [{"port": "all"}])} for rule in policy[direction]]
+        if set().union(*ports) != wanted:
+            faults.append(f"{direction} is {ports}")
+    faults += differing(service, {"type": "ClusterIP"})
+    if "sessionAffinity" in service or [port["port"] for port in service["ports"]] != [8733]:
+        faults.append("the service has an affinity, or other ports")
+    return faults
+
+
+def manifest_faults(manifests: list[dict]) -> list[str]:
+    by_kind = {manifest["kind"]: manifest for manifest in manifests}
+    kinds = ["Deployment", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "Service"]
+    if sorted(manifest["kind"] for manifest in manifests) != kinds:
+        return [f"{sorted(by_kind)} instead of {kinds}; secrets are made by kubectl"]
+    faults = [f"{manifest['kind']}: {fault}" for manifest in manifests for fault in schema_faults(manifest)]
+    if faults:
+        return faults
+    namespace = by_kind.pop("Namespace")["metadata"]
+    if namespace["labels"].get("pod-security.kubernetes.io/enforce") != "restricted":
+        faults.append("Namespace: its pods are not restricted")
+    for kind, manifest in by_kind.items():
+        if manifest["metadata"].get("namespace") != namespace["name"]:
+            faults.append(f"{kind}: it is in another namespace")
+    deployment, policy, budget, service = (manifest["spec"] for _, manifest in sorted(by_kind.items()))
+    pod = deployment["template"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    selectors = [deployment["selector"], policy["podSelector"], budget["selector"]]
+    selectors += [constraint["labelSelector"] for constraint in pod["topologySpreadConstraints"]]
+    if service["selector"] != labels or any(selector != {"matchLabels": labels} for selector in selectors):
+        faults.append("a selector does not select the pods")
+    if deployment["replicas"] < 3 or budget["minAvailable"] != deployment["replicas"] - 1:
+        faults.append("fewer than three replicas, or not just one of them may be missing")
+    if deployment["strategy"]["rollingUpdate"]["maxUnavailable"] != 0:
+        faults.append("Deployment: replicas go before others are ready")
+    faults += [f"Deployment: {fault}" for fault in pod_faults(pod) + environment_faults(pod["containers"][0])]
+    return faults + reach_faults(service, policy)
+
+
+# One change each, after which the manifests must be found faulty: by the schemas, or by the checks above.
+BROKEN = (
+    ("Deployment", "spec.replica", 3),
+    ("Deployment", "spec.replicas", "three"),
+    ("Deployment", "spec.strategy.rollingUpdate.maxUnavailable", 1),
+    ("Deployment", "spec.template.spec.hostNetwork", True),
+    ("Deployment", "spec.template.spec.securityContext.runAsNonRoot", False),
+    ("Deployment", "spec.template.spec.containers.0.securityContext.privileged", True),
+    ("Deployment", "spec.template.spec.containers.0.env.1", {"name": "BLACKBOARD_STORE", "value": "postgres://h/d"}),
+    ("Deployment", "spec.template.spec.terminationGracePeriodSeconds", 10),
+    ("Deployment", "apiVersion", "apps/v1beta1"),
+    ("Namespace", "metadata.labels", {}),
+    ("NetworkPolicy", "spec.egress", [{}]),
+    ("PodDisruptionBudget", "spec.minAvailable", 3),
+    ("Service", "spec.selector", {"app.kubernetes.io/name": "board"}),
+    ("Service", "spec.ports.0.port", "8733"),
+    ("Service", "kind", "Secret"),
+)
+
+
+def unnoticed(manifests: list[dict]) -> list[str]:
+    """The changes that the checks let pass."""
+    passed = []
+    for kind, path, value in BROKEN:
+        changed = copy.deepcopy(manifests)
+        place = next(manifest for manifest in changed if manifest["kind"] == kind)
+        *outer, last = [int(name) if name.isdigit() else name for name in path.split(".")]
+        for name in outer:
+            place = place[name]
+        place[last] = value
+        if not manifest_faults(changed):
+            passed.append(f"{kind} with {path} {value!r} passes")
+    return passed
+
+
 def alert_faults(text: str) -> list[str]:
     """Every alert tells how grave it is and what to do."""
     rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
@@ -221,8 +364,9 @@ def linted() -> list[str]:
 def main() -> int:
     dockerfile = (DOCKER / "Dockerfile").read_text()
     texts = {name: (DOCKER / name).read_text() for name in COMPOSE}
+    manifests = {path.name: path.read_text() for path in sorted((DOCKER / "kubernetes").iterdir())}
     unit = (ROOT / "packaging" / "systemd" / "blackboard.service").read_text()
-    named = [dockerfile, unit, *texts.values()]
+    named = [dockerfile, unit, *texts.values(), *manifests.values()]
     faults = [f"settings: {fault}" for fault in settings_faults(named)]
     faults += [f"alerts: {fault}" for fault in alert_faults((DOCKER / "prometheus" / "rules.yaml").read_text())]
     yaml.safe_load((DOCKER / "prometheus" / "prometheus.yaml").read_text())
@@ -232,6 +376,8 @@ def main() -> int:
     faults += [f"Caddyfile: {fault}" for fault in proxy_faults((DOCKER / "Caddyfile").read_text(), "{$BOARD_HOST}")]
     cluster = proxy_faults((DOCKER / "Caddyfile.cluster").read_text(), "dynamic a", "fail_duration", "lb_retries")
     faults += [f"Caddyfile.cluster: {fault}" for fault in cluster]
+    loaded = [manifest for text in manifests.values() for manifest in yaml.safe_load_all(text)]
+    faults += [f"kubernetes: {fault}" for fault in manifest_faults(loaded) or unnoticed(loaded)]
     faults += linted()
     print("\n".join(faults) or "the files of docker/ keep their promises")
     return 1 if faults else 0
