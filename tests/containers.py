@@ -34,7 +34,7 @@ STORE = re.compile(r"postgres://blackboard:\$\{BOARD_DB_PASSWORD:\?[^}]+\}@datab
 KUBERNETES = ("1.30", "1.37")
 
 # Settings that the server is about to have.
-PLANNED = {"BLACKBOARD_STORE"}
+PLANNED = set()
 
 # For how long the server drains at most.
 DRAIN_SECONDS = 10

@@ -5,7 +5,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, Tokens};
+use sha2::{Digest as _, Sha256};
+use uuid::Builder;
+
+use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens};
 use crate::board::{InvalidName, TokenName};
 
 /// The file in the data directory that holds a generated first token.
@@ -95,6 +98,7 @@ pub fn first_token(tokens: &Tokens, data: &Path) -> Result<Option<PathBuf>, Firs
 /// [`FirstTokenError`].
 pub fn given_token(tokens: &Tokens, path: &Path) -> Result<(), FirstTokenError> {
     let secret = read(path)?;
+    tokens.refresh().map_err(AuthError::from)?;
     if tokens.are_required() {
         if let Ok(caller) = tokens.authenticate(Some(secret.reveal())) {
             let is_admin = caller.may(Scope::Admin) && caller.reaches_all();
@@ -106,11 +110,24 @@ pub fn given_token(tokens: &Tokens, path: &Path) -> Result<(), FirstTokenError> 
             Err(error) => return Err(error.into()),
         }
     }
-    match tokens.adopt(admin(GIVEN.parse()?), &secret) {
+    match tokens.adopt_as(id_of(&secret), admin(GIVEN.parse()?), &secret) {
         Ok(_) => Ok(()),
+        // Another server of the store may have registered it just now.
+        Err(AuthError::Known { .. }) if tokens.authenticate(Some(secret.reveal())).is_ok() => {
+            Ok(())
+        }
         Err(AuthError::Known { .. }) => Err(FirstTokenError::Revoked { path: path.to_owned() }),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the id of a given token, by its secret: servers of one store that start at the same time make one token.
+fn id_of(secret: &Secret) -> TokenId {
+    let mut hash = Sha256::new_with_prefix(GIVEN);
+    hash.update(secret.reveal());
+    let bytes: [u8; 32] = hash.finalize().into();
+    let id = bytes.first_chunk().copied().unwrap_or_default();
+    TokenId(Builder::from_custom_bytes(id).into_uuid())
 }
 
 fn admin(name: TokenName) -> NewToken {

@@ -1,4 +1,7 @@
 //! Logins of browsers: a random id in place of a token, kept in memory until it expires or its token ends.
+//!
+//! Where other servers share the store, the id has the token's id and its time, signed with the store's key, so that each
+//! of them accepts it. Such a login ends after a fixed time; a logout is known to the server that took it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use super::{Caller, Token, TokenId, Tokens, Unauthorized};
 use crate::board::Timestamp;
@@ -25,6 +29,12 @@ const LOGIN_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1000;
 
 const ID_BYTES: usize = 32;
 
+/// The message that a signature of an id begins with, so that it is good for nothing else.
+const PURPOSE: &[u8] = b"blackboard login 1\n";
+
+/// The length of a signed id.
+const SIGNED_ID_MAX: usize = 128;
+
 /// The logins of one server. Clones share them; a restart ends all.
 #[derive(Clone)]
 pub struct Logins(Arc<Inner>);
@@ -39,6 +49,10 @@ struct Held {
     token: TokenId,
     made_at: Timestamp,
     used_at: Timestamp,
+    /// True if other servers accept it too.
+    is_signed: bool,
+    /// True after a logout.
+    has_ended: bool,
 }
 
 impl Held {
@@ -47,7 +61,8 @@ impl Held {
     }
 
     fn expires_at(&self) -> Timestamp {
-        Timestamp(self.made_at.0 + LOGIN_MS_MAX)
+        let longest = if self.is_signed { LOGIN_IDLE_MS_MAX } else { LOGIN_MS_MAX };
+        Timestamp(self.made_at.0 + longest)
     }
 }
 
@@ -83,9 +98,15 @@ impl Logins {
         let Some(grant) = caller.grant() else { return Ok(None) };
         let mut bytes = [0; ID_BYTES];
         getrandom::fill(&mut bytes)?;
-        let id = URL_SAFE_NO_PAD.encode(bytes);
         let (token, now) = (grant.token().clone(), self.0.tokens.now());
-        let made = Held { token: token.id, made_at: now, used_at: now };
+        let is_signed = self.0.tokens.are_shared();
+        let id = if is_signed {
+            self.signed(&bytes, token.id, now)
+        } else {
+            URL_SAFE_NO_PAD.encode(bytes)
+        };
+        let has_ended = false;
+        let made = Held { token: token.id, made_at: now, used_at: now, is_signed, has_ended };
         let login = Login { expires_at: made.expires_at(), token };
         let mut held = self.0.held.lock();
         held.retain(|_, login| login.is_live(now));
@@ -108,7 +129,16 @@ impl Logins {
         let now = self.0.tokens.now();
         let (token, expires_at) = {
             let mut held = self.0.held.lock();
-            let login = held.get_mut(&hash(id)).filter(|login| login.is_live(now));
+            if !held.contains_key(&hash(id))
+                && let Some(login) = self.of_another(id, now)
+            {
+                if held.len() >= LOGINS_MAX {
+                    end_oldest(&mut held, |_| true);
+                }
+                held.insert(hash(id), login);
+            }
+            let login = held.get_mut(&hash(id));
+            let login = login.filter(|login| login.is_live(now) && !login.has_ended);
             let login = login.ok_or(Unauthorized::LoggedOut)?;
             login.used_at = now;
             (login.token, login.expires_at())
@@ -120,7 +150,38 @@ impl Logins {
 
     /// Ends a login.
     pub fn end(&self, id: &str) {
-        self.0.held.lock().remove(&hash(id));
+        let mut held = self.0.held.lock();
+        match held.get_mut(&hash(id)) {
+            // It must not come back by its signature.
+            Some(login) if login.is_signed => login.has_ended = true,
+            Some(_) | None => drop(held.remove(&hash(id))),
+        }
+    }
+
+    /// Returns an id that each server of the store accepts.
+    fn signed(&self, random: &[u8], token: TokenId, now: Timestamp) -> String {
+        let mut bytes = [random, token.0.as_bytes(), &now.0.to_be_bytes()].concat();
+        let signature = self.0.tokens.signing_key().sign(&[PURPOSE, &bytes].concat());
+        bytes.extend_from_slice(&signature);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Returns the login of an id that another server of the store signed.
+    fn of_another(&self, id: &str, now: Timestamp) -> Option<Held> {
+        if !self.0.tokens.are_shared() || id.len() > SIGNED_ID_MAX {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(id).ok()?;
+        let (said, signature) = bytes.split_at_checked(ID_BYTES + 16 + 8)?;
+        let message = [PURPOSE, said].concat();
+        if !self.0.tokens.signing_key().has_signed(&message, signature) {
+            return None;
+        }
+        let (token, made_at) = said.get(ID_BYTES..)?.split_at_checked(16)?;
+        let token = TokenId(Uuid::from_slice(token).ok()?);
+        let made_at = Timestamp(i64::from_be_bytes(made_at.try_into().ok()?));
+        let login = Held { token, made_at, used_at: now, is_signed: true, has_ended: false };
+        login.is_live(now).then_some(login)
     }
 }
 

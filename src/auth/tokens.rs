@@ -19,7 +19,7 @@ use super::{
 use crate::board::{Code, Timestamp, TokenName};
 use crate::fairness::Client;
 use crate::service::Clock;
-use crate::store::{Store, StoreError, TokenRow};
+use crate::store::{SigningKey, Store, StoreError, TokenRow};
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;
@@ -196,6 +196,11 @@ impl Tokens {
         })))
     }
 
+    /// The key with which the servers of the store sign.
+    pub(super) fn signing_key(&self) -> &SigningKey {
+        self.0.store.signing_key()
+    }
+
     /// Returns true if other servers may change the tokens of the store.
     #[must_use]
     pub fn are_shared(&self) -> bool {
@@ -316,6 +321,16 @@ impl Tokens {
     ///
     /// As for [`create`](Self::create).
     pub fn adopt(&self, new: NewToken, secret: &Secret) -> Result<Created, AuthError> {
+        self.adopt_as(TokenId(Uuid::now_v7()), new, secret)
+    }
+
+    /// Creates a token with a given secret under an id that another server may choose too.
+    pub(super) fn adopt_as(
+        &self,
+        id: TokenId,
+        new: NewToken,
+        secret: &Secret,
+    ) -> Result<Created, AuthError> {
         let _changing = self.0.changing.lock();
         self.refresh()?;
         let now = self.0.clock.now();
@@ -335,7 +350,6 @@ impl Tokens {
             return Err(AuthError::NameTaken { name });
         }
         self.make_room(now)?;
-        let id = TokenId(Uuid::now_v7());
         let revoked_at = None;
         let token =
             Token { id, name, scopes, sessions, agent, created_at: now, expires_at, revoked_at };

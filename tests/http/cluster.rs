@@ -164,27 +164,27 @@ async fn a_revocation_holds_on_every_server_within_a_second() {
 #[ignore = "needs PostgreSQL; tests/run has one"]
 async fn those_who_wait_at_one_server_hear_of_writes_through_another() {
     let (_, servers) = cluster(&["--token-rate", "0"]);
-    let waits = async |path: &str, tag: &str| {
-        let request = servers[0].to(Method::GET, path).header("if-none-match", tag.to_owned());
-        let waiting = tokio::spawn(ask(request));
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        waiting
+    let begins = Duration::from_millis(300);
+    let wait = |path: &str, tag: String| {
+        tokio::spawn(ask(servers[0].to(Method::GET, path).header("if-none-match", tag)))
     };
     // Sessions that the first server has never read.
-    let inbox =
-        waits("/v1/questions?wait=20s", &servers[0].get("/v1/questions").await.etag()).await;
+    let tag = servers[0].get("/v1/questions").await.etag();
+    let inbox = wait("/v1/questions?wait=20s", tag);
+    tokio::time::sleep(begins).await;
     servers[1].board("asks").post("questions", r#"{"question":"?"}"#).await.is(201);
     assert_eq!(inbox.await.unwrap().is(200).json()["questions"][0]["session"], "asks");
 
     servers[2].made("work").await;
     let claimed = servers[0].board("work").request(Method::POST, "requests/claim?wait=20s", "{}");
     let claimed = tokio::spawn(ask(claimed.header("x-agent-id", "w")));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(begins).await;
     servers[2].board("work").post("requests", r#"{"job":1}"#).await.is(201);
     assert_eq!(claimed.await.unwrap().succeeded().json()["item"], json!({"job":1}));
 
     let answer = "/v1/sessions/asks/questions/1?wait=20s&until=answered";
-    let answered = waits(answer, "\"none\"").await;
+    let answered = wait(answer, "\"none\"".to_owned());
+    tokio::time::sleep(begins).await;
     servers[2].board("asks").put("questions/1/answer", r#"{"answer":"yes"}"#).await.succeeded();
     assert_eq!(answered.await.unwrap().is(200).json()["item"]["answer"], "yes");
 

@@ -60,7 +60,8 @@ impl Follower {
                     if is_due {
                         looked = if more { None } else { Some(Instant::now()) };
                     }
-                    if !more && !(signal.rest(BEHIND_EVERY) && signal.pause(GATHERS)) {
+                    let goes_on = more || signal.rest(BEHIND_EVERY) && signal.pause(GATHERS);
+                    if !goes_on {
                         return;
                     }
                 }

@@ -14,7 +14,7 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::connections::Connections;
+use super::connection::Connections;
 use super::error::failed;
 use crate::board::{Digest, SessionId};
 use crate::store::{BlobDraft, BlobStore, StoreError, StoredBlob};

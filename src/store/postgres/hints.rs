@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_postgres::{AsyncMessage, Client};
 use uuid::Uuid;
 
-use super::connections::{Connections, connect};
+use super::connection::{Connections, connect};
 use super::error::failed;
 use crate::store::{Hint, StoreError};
 

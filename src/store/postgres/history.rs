@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-use super::connections::Connections;
+use super::connection::Connections;
 use super::error::failed;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{Outcome, PageMax, Pinned, Run, StoreError};

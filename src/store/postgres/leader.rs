@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio_postgres::Client;
 
-use super::connections::{ANSWER_MAX, Connections, connect, within};
+use super::connection::{ANSWER_MAX, Connections, connect, within};
 use super::error::failed;
 use crate::store::StoreError;
 

@@ -3,10 +3,9 @@
 //! Nothing is kept in memory but connections. A commit is durable when PostgreSQL has answered its transaction. A
 //! transaction that broke is looked up by its frames; nothing is poisoned.
 
-mod address;
 mod append;
 mod blobs;
-mod connections;
+mod connection;
 mod error;
 mod hints;
 mod history;
@@ -16,7 +15,6 @@ mod resolve;
 mod schema;
 mod sessions;
 mod texts;
-mod tls;
 mod tokens;
 
 use std::ops::ControlFlow;
@@ -24,12 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub use address::PostgresUrl;
-pub use connections::{POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX};
+pub use connection::address::PostgresUrl;
+pub use connection::{POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX};
 
 use append::Broken;
 use blobs::Fresh;
-use connections::{ANSWER_MAX, Connections};
+use connection::{ANSWER_MAX, Connections};
 use hints::Hints;
 use leader::Pulse;
 
@@ -64,7 +62,7 @@ impl PostgresStore {
     pub fn open(url: &PostgresUrl) -> Result<Self, StoreError> {
         let connections = Arc::new(Connections::to(url)?);
         let meta = connections.wait(async {
-            let mut client = connections::connect(url, |_| {}).await?;
+            let mut client = connection::connect(url, |_| {}).await?;
             schema::open(&mut client).await
         })?;
         let pulse = Arc::new(Pulse::default());
@@ -357,7 +355,7 @@ impl Store for PostgresStore {
 
 impl SharedStore for PostgresStore {
     fn heads(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Head>>, StoreError> {
-        self.noted(self.connections.wait(connections::within(ANSWER_MAX, async {
+        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
             let client = self.connections.checker().await?;
             sessions::heads(&client, names).await
         })))
@@ -423,7 +421,7 @@ impl SharedStore for PostgresStore {
     }
 
     fn rows(&self, sought: &RowQuery<'_>) -> Result<Vec<(Vec<u8>, SummaryRow)>, StoreError> {
-        self.noted(self.connections.wait(connections::within(APPEND_MAX, async {
+        self.noted(self.connections.wait(connection::within(APPEND_MAX, async {
             let client = self.connections.reader().await?;
             lists::rows(&client, sought).await
         })))
@@ -441,7 +439,7 @@ impl SharedStore for PostgresStore {
     }
 
     fn tokens_version(&self) -> Result<u64, StoreError> {
-        self.noted(self.connections.wait(connections::within(ANSWER_MAX, async {
+        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
             let client = self.connections.checker().await?;
             tokens::version(&client).await
         })))

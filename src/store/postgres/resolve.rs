@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 
-use super::connections::{ANSWER_MAX, Connections, within};
+use super::connection::{ANSWER_MAX, Connections, within};
 use super::error::failed;
 use crate::store::{Outcome, Run, StoreError};
 

@@ -1,5 +1,8 @@
 //! Connections to the database: bounded pools, and the threads on which they run.
 
+pub(super) mod address;
+mod tls;
+
 use std::future::Future;
 use std::time::Duration;
 
@@ -11,9 +14,9 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Config};
 use uuid::Uuid;
 
-use super::address::PostgresUrl;
+use address::PostgresUrl;
+
 use super::error::{TimedOut, failed, not_lent};
-use super::tls;
 use crate::store::{PostgresError, StoreError};
 
 /// The number of connections for appends.
