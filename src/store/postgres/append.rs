@@ -39,12 +39,14 @@ macro_rules! insert_commits {
     };
 }
 
-/// Gives the name to the session, if it has no other one than expected.
+/// Gives the name to the session, if it has no other one than expected. All conditions are here: a statement that is not
+/// to store anything must not give the name either.
 macro_rules! claim {
     ($from:literal) => {
         concat!(
             "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $19::bytea, $1::uuid ",
             $from,
+            has_blobs!(),
             " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $20::uuid \
              RETURNING session), "
         )
@@ -52,7 +54,7 @@ macro_rules! claim {
 }
 
 /// Appends to a session.
-const FOLLOW: &str = concat!(
+pub(super) const FOLLOW: &str = concat!(
     "WITH changed AS (UPDATE session SET ",
     set_row!(),
     " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND ",
@@ -63,13 +65,11 @@ const FOLLOW: &str = concat!(
 
 /// Creates a session, perhaps one that has its end already.
 const CREATE: &str = concat!(
-    claim!(""),
+    claim!("WHERE "),
     "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
      is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content) \
      SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid FROM named \
-     WHERE $2::bigint IS NOT NULL AND ",
-    has_blobs!(),
-    " RETURNING id), \
+     WHERE $2::bigint IS NOT NULL RETURNING id), \
      parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
      FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
     insert_commits!()
@@ -77,13 +77,11 @@ const CREATE: &str = concat!(
 
 /// Makes a staged history a session's own.
 const ADOPT: &str = concat!(
-    claim!("FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2"),
+    claim!("FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2 AND "),
     "changed AS (UPDATE session SET name = $19, staged_at = NULL, base = put_base, base_content = put_content, \
      put_base = NULL, put_content = NULL, ",
     set_row!(),
-    " FROM named WHERE id = named.session AND ",
-    has_blobs!(),
-    " RETURNING id)",
+    " FROM named WHERE id = named.session RETURNING id)",
     insert_commits!()
 );
 

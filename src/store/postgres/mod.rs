@@ -20,7 +20,7 @@ mod tokens;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use connection::address::PostgresUrl;
 pub use connection::{POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX};
@@ -37,6 +37,7 @@ use super::{
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
 use crate::error_chain::Chain;
+use crate::metrics;
 
 /// The longest wait for a transaction of appends. A standby that confirms commits may be slow.
 const APPEND_MAX: Duration = Duration::from_secs(10);
@@ -96,7 +97,10 @@ impl PostgresStore {
     fn append_alone(&self, runs: &[&Run]) -> Vec<Outcome> {
         let appended = self.connections.wait(async {
             let client = self.connections.writer().await?;
-            match tokio::time::timeout(APPEND_MAX, append::alone(&client, runs)).await {
+            let begun = Instant::now();
+            let appended = tokio::time::timeout(APPEND_MAX, append::alone(&client, runs)).await;
+            metrics::SYNC_TIMES.observe(begun.elapsed());
+            match appended {
                 Ok(Ok(mut outcomes)) => {
                     history::tell_missing_blobs(&client, runs, &mut outcomes).await?;
                     Ok(outcomes)
@@ -146,7 +150,10 @@ impl PostgresStore {
             }
             Ok(outcomes)
         };
-        match tokio::time::timeout(APPEND_MAX, work).await {
+        let begun = Instant::now();
+        let appended = tokio::time::timeout(APPEND_MAX, work).await;
+        metrics::SYNC_TIMES.observe(begun.elapsed());
+        match appended {
             Ok(Ok(mut outcomes)) => {
                 history::tell_missing_blobs(&client, runs, &mut outcomes).await?;
                 Ok(outcomes)
@@ -449,3 +456,6 @@ impl SharedStore for PostgresStore {
         self.hints.on_hint(hear);
     }
 }
+
+#[cfg(test)]
+mod tests;

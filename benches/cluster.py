@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Replicas over PostgreSQL: writes beside pgbench's with the same statement, and events that cross replicas.
+
+    benches/cluster.py [--server target/release/blackboard] [--seconds 8]
+
+On one machine and a temporary PostgreSQL, so that the ratios count: one and three replicas under wrk's load of appends to
+many sessions, and pgbench with the same statement from as many connections. Then 500 commits a second go through all
+replicas while one of them is watched through another: the time from an acknowledgement to the event.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests"))
+from board_server import Server  # noqa: E402
+from postgres import Cluster, Home, program  # noqa: E402
+
+REPLICAS = 3
+CONNECTIONS = 192
+SESSIONS = 100
+COMMITS_A_SECOND = 500
+
+LOAD = """
+local n, id, threads = 0, 0, 0
+function setup(thread) thread:set("id", threads); threads = threads + 1 end
+function init(args) mark = args[1] end
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{"step":1,"agent":"HostAgent","thought":"' .. string.rep("x", 300) .. '"}'
+function request()
+  n = n + 1
+  return wrk.format(nil, "/v1/sessions/" .. mark .. "-" .. id .. "-" .. (n % %SESSIONS%) .. "/trajectories")
+end
+"""
+
+# As src/store/postgres/append.rs has it, with the head that is there for the one that is expected.
+APPEND = """
+\\set s random(1, %SESSIONS%)
+WITH changed AS (UPDATE session SET head = head + 1, bytes = bytes + 450, is_live = true, next_due = NULL, labels = '{}',
+  asks = false, requests = false, over_budget = false, is_limited = false, summary = decode(repeat('ab', 300), 'hex'),
+  image_bytes = 0, has_blobs = false
+  WHERE id = ('00000000-0000-0000-0000-' || lpad((:s + :client_id * 1000)::text, 12, '0'))::uuid
+  AND staged_at IS NULL AND ended_at IS NULL RETURNING id, head)
+INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame FROM changed,
+  unnest(ARRAY[changed.head], ARRAY[decode(repeat('cd', 450), 'hex')]) AS added (revision, frame);
+"""
+
+
+def wrk(scratch, replicas, seconds, mark):
+    """The appends a second of all replicas together."""
+    script = os.path.join(scratch, "load.lua")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(LOAD.replace("%SESSIONS%", str(SESSIONS)))
+    running = [
+        subprocess.Popen(
+            ["wrk", "-t1", f"-c{CONNECTIONS // len(replicas)}", f"-d{seconds}s", "-s", script,
+             "http://{}:{}".format(*replica.address), "--", f"{mark}{number}"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        for number, replica in enumerate(replicas)
+    ]
+    rates = []
+    for load in running:
+        said = load.communicate()[0]
+        if "Non-2xx" in said:
+            raise RuntimeError(said)
+        rates.append(float(re.search(r"Requests/sec:\s*([0-9.]+)", said)[1]))
+    return sum(rates)
+
+
+def pgbench(scratch, cluster, seconds, connections):
+    cluster.sql(
+        "INSERT INTO session (id, name, head, is_live) SELECT "
+        "('00000000-0000-0000-0000-' || lpad((s + c * 1000)::text, 12, '0'))::uuid, ('b' || c || '-' || s)::bytea, 0, true "
+        f"FROM generate_series(1, {SESSIONS}) s, generate_series(0, {connections - 1}) c ON CONFLICT DO NOTHING"
+    )
+    script = os.path.join(scratch, "append.sql")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(APPEND.replace("%SESSIONS%", str(SESSIONS)))
+    done = subprocess.run(
+        [program("pgbench"), "-n", "-M", "prepared", "-c", str(connections), "-j", "2", "-T", str(seconds), "-h",
+         "127.0.0.1", "-p", str(cluster.port), "-U", "blackboard", "-f", script, "postgres"],
+        capture_output=True, text=True, check=True,
+    )
+    return float(re.search(r"tps = ([0-9.]+)", done.stdout)[1])
+
+
+class Watched:
+    """A session written through one replica and followed through another."""
+
+    def __init__(self, replicas, seconds):
+        self.replicas, self.until = replicas, time.monotonic() + seconds
+        self.acknowledged, self.seen, self.sent = {}, {}, 0
+        self.lock = threading.Lock()
+
+    def follow(self):
+        connection = http.client.HTTPConnection(*self.replicas[1].address, timeout=30)
+        connection.request("GET", "/v1/sessions/watched/events?after=1")
+        events = connection.getresponse()
+        for line in events:
+            if line.startswith(b"id: "):
+                self.seen[int(line[4:])] = time.monotonic()
+            if time.monotonic() > self.until:
+                return
+
+    def write(self, number, writers):
+        connection = http.client.HTTPConnection(*self.replicas[number % len(self.replicas)].address, timeout=30)
+        every, due = writers / COMMITS_A_SECOND, time.monotonic()
+        while time.monotonic() < self.until - 1:
+            name = "watched" if number == 0 else f"other-{number}"
+            connection.request("POST", f"/v1/sessions/{name}/requests", '{"n":1}', {"content-type": "application/json"})
+            answer = connection.getresponse()
+            revision = json.loads(answer.read())["revision"]
+            now = time.monotonic()
+            with self.lock:
+                self.sent += 1
+                if number == 0:
+                    self.acknowledged[revision] = now
+            due += every
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def events(replicas, seconds):
+    """The times from acknowledgement to event in ms, sorted, and the commits a second."""
+    connection = http.client.HTTPConnection(*replicas[0].address)
+    connection.request("PUT", "/v1/sessions/watched", "{}", {"content-type": "application/json"})
+    connection.getresponse().read()
+    watched, writers = Watched(replicas, seconds), 10
+    threads = [threading.Thread(target=watched.follow)]
+    threads += [threading.Thread(target=watched.write, args=(number, writers)) for number in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[1:]:
+        thread.join()
+    missing = set(watched.acknowledged) - set(watched.seen)
+    if missing:
+        raise RuntimeError(f"{len(missing)} events did not come")
+    late = [max(0.0, watched.seen[one] - at) * 1e3 for one, at in watched.acknowledged.items()]
+    return sorted(late), watched.sent / (seconds - 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--seconds", type=int, default=8)
+    options = parser.parse_args()
+    with Home() as home, tempfile.TemporaryDirectory() as scratch:
+        cluster = Cluster(home).init().start()
+        replicas = [
+            Server(os.path.abspath(options.server), store=cluster.url(), arguments=["--token-rate", "0"])
+            for _ in range(REPLICAS)
+        ]
+        for replica in replicas:
+            replica.start()
+        try:
+            for mark in range(2):
+                one = wrk(scratch, replicas[:1], options.seconds, f"one{mark}-")
+                all_of_them = wrk(scratch, replicas, options.seconds, f"all{mark}-")
+                bench = {count: pgbench(scratch, cluster, options.seconds, count) for count in (24, 48, 192)}
+                best = max(bench.values())
+                print(f"appends a second: one replica {one:.0f}, {REPLICAS} replicas {all_of_them:.0f}; pgbench "
+                      + ", ".join(f"{tps:.0f} from {count}" for count, tps in bench.items())
+                      + f"; ratio to its best {all_of_them / best:.2f} ({one / best:.2f} for one)", flush=True)
+            late, rate = events(replicas, options.seconds)
+            print(f"events of another replica at {rate:.0f} commits a second: {late[len(late) // 2]:.1f} ms at p50, "
+                  f"{late[int(len(late) * 0.99)]:.1f} ms at p99, {late[-1]:.1f} ms at most, {len(late)} events")
+        finally:
+            for replica in replicas:
+                replica.kill()
+            cluster.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+//! The store against a PostgreSQL service: `BLACKBOARD_TEST_POSTGRES` names one, as `tests/postgres.py` does.
+
+use uuid::Uuid;
+
+use super::append::FOLLOW;
+use super::connection;
+use super::*;
+use crate::board::{Digest, Frame};
+use crate::store::{BlobStore as _, NameClaim, PostgresError, SessionRow};
+
+fn url() -> PostgresUrl {
+    let service = std::env::var("BLACKBOARD_TEST_POSTGRES").expect("a service");
+    let schema = format!("store_{}", Uuid::new_v4().simple());
+    format!("{service}?options=-csearch_path%3D{schema}").parse().expect("an address")
+}
+
+fn row(name: &str, blobs: Vec<Digest>) -> Box<SessionRow> {
+    Box::new(SessionRow {
+        name: name.as_bytes().to_vec(),
+        exists: true,
+        updated_at: Timestamp(1),
+        next_due: None,
+        labels: Vec::new(),
+        asks: false,
+        requests: false,
+        is_over_budget: false,
+        is_limited: false,
+        image_bytes: 0,
+        has_blobs: false,
+        summary: Vec::new(),
+        blobs,
+    })
+}
+
+/// A run of one commit; the first one of a session claims its name.
+fn run(name: &str, session: SessionId, expected: u64, blobs: Vec<Digest>) -> Run {
+    let revision = Revision(expected + 1);
+    let claim = NameClaim { name: name.as_bytes().to_vec(), before: None };
+    Run {
+        session,
+        expected: Revision(expected),
+        ends: None,
+        frames: vec![Frame::encode(session, revision, name.as_bytes()).expect("a frame")],
+        claim: (expected == 0).then_some(claim),
+        grows: true,
+        adopts: false,
+        group: None,
+        row: Some(row(name, blobs)),
+    }
+}
+
+fn session() -> SessionId {
+    SessionId(Uuid::now_v7())
+}
+
+const CONFLICT: Outcome = Outcome::Conflict { head: Revision(0) };
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn an_append_stores_its_commits_on_the_expected_head_alone() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let (one, two) = (session(), session());
+    let batch = [run("a", one, 0, vec![]), run("b", two, 0, vec![])];
+    assert_eq!(store.append(&batch), [Outcome::Appended, Outcome::Appended]);
+    // The name is taken, the head is another, and the third stands.
+    let batch =
+        [run("a", session(), 0, vec![]), run("a", one, 3, vec![]), run("b", two, 1, vec![])];
+    assert_eq!(store.append(&batch), [CONFLICT, CONFLICT, Outcome::Appended]);
+    let max = PageMax { commits: 9, bytes: 1 << 20 };
+    assert_eq!(store.commits(two, Revision(0), max).unwrap().len(), 2);
+    let heads = store.heads(&[b"b".to_vec(), b"none".to_vec()]).unwrap();
+    assert_eq!(heads[0].map(|head| (head.session, head.revision)), Some((two, Revision(2))));
+    assert_eq!(heads[1], None);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_group_is_stored_all_or_none() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let (one, two) = (session(), session());
+    let grouped = |run: Run| Run { group: Some(0), ..run };
+    let batch = [grouped(run("a", one, 0, vec![])), grouped(run("b", two, 7, vec![]))];
+    assert_eq!(store.append(&batch), [CONFLICT, CONFLICT]);
+    assert_eq!(store.heads(&[b"a".to_vec()]).unwrap(), [None]);
+    let batch = [grouped(run("a", one, 0, vec![])), grouped(run("b", two, 0, vec![]))];
+    assert_eq!(store.append(&batch), [Outcome::Appended, Outcome::Appended]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn an_append_that_names_a_removed_blob_is_refused() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let (session, bytes) = (session(), b"an image");
+    let digest = Digest::of(bytes);
+    let first = run("a", session, 0, vec![digest]);
+    assert_eq!(store.append(std::slice::from_ref(&first)), [Outcome::BlobsMissing]);
+    store.put_blob(session, digest, bytes).unwrap();
+    assert_eq!(store.append(&[first]), [Outcome::Appended]);
+    assert_eq!(store.blob(session, digest).unwrap(), bytes);
+    // One that another server put may be on its way into a commit.
+    let other = PostgresStore::open(store.connections.url()).unwrap();
+    assert!(!other.remove_blob(session, digest, &|| true).unwrap());
+    assert!(store.remove_blob(session, digest, &|| true).unwrap());
+    assert_eq!(store.append(&[run("a", session, 1, vec![digest])]), [Outcome::BlobsMissing]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn an_append_finds_its_rows_by_primary_keys() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let plan = store.connections.wait(async {
+        let client = store.connections.writer().await?;
+        // In small tables a scan may be cheaper.
+        client.batch_execute("SET enable_seqscan = off").await.map_err(error::failed)?;
+        client.batch_execute(&format!("PREPARE follow AS {FOLLOW}")).await.map_err(error::failed)?;
+        let explain = "EXPLAIN EXECUTE follow('00000000-0000-0000-0000-000000000000', 1, 2, 9, true, NULL, '{}', false, \
+            false, false, false, '', 0, false, '{2}', '{\"\\\\x00\"}', 1, '{\"\\\\x00\"}')";
+        let rows = client.query(explain, &[]).await.map_err(error::failed)?;
+        Ok(rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
+    });
+    let plan = plan.unwrap();
+    assert!(plan.contains("Index Scan using session_pkey"), "{plan}");
+    assert!(plan.contains("blob_pkey"), "{plan}");
+    assert!(!plan.contains("Seq Scan"), "{plan}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_schema_of_the_next_version_is_served_and_a_later_one_refused() {
+    let url = url();
+    let store = PostgresStore::open(&url).unwrap();
+    let set = |version: i32| {
+        let set = store.connections.wait(async {
+            let client = store.connections.writer().await?;
+            let sql = "UPDATE meta SET version = $1";
+            client.execute(sql, &[&version]).await.map_err(error::failed)
+        });
+        set.unwrap();
+    };
+    set(schema::VERSION + 1);
+    let next = PostgresStore::open(&url).unwrap();
+    assert_eq!(next.epoch(), store.epoch());
+    for version in [schema::VERSION + 2, schema::VERSION - 1] {
+        set(version);
+        let refused = PostgresStore::open(&url).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Postgres(PostgresError::Schema { found, .. }) if found == version),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn each_connection_waits_for_the_sync() {
+    let service = std::env::var("BLACKBOARD_TEST_POSTGRES").expect("a service");
+    let url: PostgresUrl =
+        format!("{service}?options=-csynchronous_commit%3Doff").parse().expect("an address");
+    let level = Connections::to(&url).unwrap().wait(async {
+        let client = connection::connect(&url, |_| {}).await?;
+        let row = client.query_one("SHOW synchronous_commit", &[]).await.map_err(error::failed)?;
+        Ok(row.get::<_, String>(0))
+    });
+    assert_eq!(level.unwrap(), "on");
+}
