@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Replicas over PostgreSQL: writes beside pgbench's with the same statement, and events that cross replicas.
 
-    benches/cluster.py [--server target/release/blackboard] [--seconds 8]
+    benches/cluster.py [--server target/release/blackboard] [--seconds 8] [--search off]
 
 On one machine and a temporary PostgreSQL, so that the ratios count: one and three replicas under wrk's load of appends to
 many sessions, and pgbench with the same statement from as many connections. Then 500 commits a second go through all
@@ -140,6 +140,9 @@ def events(replicas, seconds):
         thread.start()
     for thread in threads[1:]:
         thread.join()
+    last = time.monotonic() + 5
+    while set(watched.acknowledged) - set(watched.seen) and time.monotonic() < last:
+        time.sleep(0.1)
     missing = set(watched.acknowledged) - set(watched.seen)
     if missing:
         raise RuntimeError(f"{len(missing)} events did not come")
@@ -151,11 +154,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--server", default="target/release/blackboard")
     parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--search", choices=["on", "off"], default="on")
     options = parser.parse_args()
     with Home() as home, tempfile.TemporaryDirectory() as scratch:
         cluster = Cluster(home).init().start()
         replicas = [
-            Server(os.path.abspath(options.server), store=cluster.url(), arguments=["--token-rate", "0"])
+            Server(os.path.abspath(options.server), store=cluster.url(), arguments=["--token-rate", "0", "--search", options.search])
             for _ in range(REPLICAS)
         ]
         for replica in replicas:

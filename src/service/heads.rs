@@ -24,6 +24,7 @@ use super::images::Images;
 use super::images::gc_schedule::GcSchedule;
 use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
+use super::search::Progress;
 use super::sessions::directory::Directory;
 use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
@@ -95,7 +96,7 @@ impl HeadChecks {
     pub(super) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
-        (watches, images, searches): (&Watches, &Images, bool),
+        (watches, images, search): (&Watches, &Images, Option<Arc<Progress>>),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
         let checks = Arc::new(Self::default());
@@ -103,7 +104,7 @@ impl HeadChecks {
             let hinted = Hinted {
                 checks: Arc::downgrade(&checks),
                 store: Arc::downgrade(&deps.store),
-                searches,
+                search,
                 directory: Arc::clone(directory),
                 channels: Arc::clone(&watches.channels),
             };
@@ -165,11 +166,15 @@ struct Hinted {
     store: Weak<dyn Store>,
     directory: Arc<Directory>,
     channels: Arc<Channels>,
-    /// True if the leader follows all sessions for the search.
-    searches: bool,
+    /// Told of all sessions if there is a search and this server leads.
+    search: Option<Arc<Progress>>,
 }
 
 impl Hinted {
+    fn leads(&self) -> bool {
+        self.store.upgrade().is_some_and(|store| store.shared().is_some_and(SharedStore::lead))
+    }
+
     fn hear(&self, hint: Hint) {
         let Some(checks) = self.checks.upgrade() else { return };
         let names = match hint {
@@ -180,14 +185,15 @@ impl Hinted {
                 return;
             }
         };
-        // The leader follows all sessions into the texts.
-        let follows = self.searches
-            && self
-                .store
-                .upgrade()
-                .is_some_and(|store| store.shared().is_some_and(SharedStore::lead));
-        let all = follows || self.channels.are_noticed() || self.channels.are_listed();
-        let names = names.iter().filter_map(|name| parsed(name));
+        let names: Vec<SessionName> = names.iter().filter_map(|name| parsed(name)).collect();
+        if let Some(search) = &self.search
+            && self.leads()
+        {
+            // The leader follows all sessions into the texts, at its own pace.
+            names.iter().for_each(|name| search.note(name));
+        }
+        let all = self.channels.are_noticed() || self.channels.are_listed();
+        let names = names.into_iter();
         let is_watched = |name: &SessionName| {
             all || self.directory.get(name).is_some_and(|session| session.is_watched())
         };

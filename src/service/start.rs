@@ -69,9 +69,10 @@ impl Service {
         let (retentions, endings) = (found.retentions, found.endings);
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
-        let others = (&watches, &images, options.search.is_some());
+        let search = Searches::progress_of(options.search.as_ref());
+        let others = (&watches, &images, search.clone());
         let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
-        let searches = Searches::start(&deps, &sessions, &heads, options.search)?;
+        let searches = Searches::start(&deps, &sessions, &heads, options.search.zip(search))?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
         let parts = Parts {
             sessions: &sessions,

@@ -25,7 +25,7 @@ const BEHIND_EVERY: Duration = Duration::from_secs(10);
 const SESSIONS_MAX: usize = 256;
 
 /// The pause in which commits gather, so that many are followed at once.
-const GATHERS: Duration = Duration::from_millis(100);
+const GATHERS: Duration = Duration::from_millis(300);
 
 /// The rest of a server that does not lead, and after a failure.
 const REST: Duration = Duration::from_secs(1);

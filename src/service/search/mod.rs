@@ -47,20 +47,24 @@ pub(super) struct Searches {
 }
 
 impl Searches {
+    /// Returns the progress of an index that has a place.
+    pub(super) fn progress_of(place: Option<&SearchPlace>) -> Option<Arc<Progress>> {
+        place.map(|_| Arc::new(Progress::new()))
+    }
+
     /// Starts the thread that follows the commits, if the index has a place.
     pub(super) fn start(
         deps: &Deps,
         sessions: &Sessions,
         heads: &Arc<HeadChecks>,
-        place: Option<SearchPlace>,
+        place: Option<(SearchPlace, Arc<Progress>)>,
     ) -> std::io::Result<Self> {
         let turns = WaitLimiter::new(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
-        let progress = Arc::new(Progress::new());
+        let Some((place, progress)) = place else { return Ok(Self { progress: None, turns }) };
         let indexer = |path| Indexer::new(deps, sessions, path, Arc::clone(&progress));
         match place {
-            None => return Ok(Self { progress: None, turns }),
-            Some(SearchPlace::File(path)) => indexer(path).start(deps)?,
-            Some(SearchPlace::Store) => {
+            SearchPlace::File(path) => indexer(path).start(deps)?,
+            SearchPlace::Store => {
                 let (indexer, heads) = (indexer(PathBuf::new()), Arc::clone(heads));
                 let progress = Arc::clone(&progress);
                 Follower { indexer, progress, heads }.start(deps)?;
