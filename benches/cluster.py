@@ -4,8 +4,8 @@
     benches/cluster.py [--server target/release/blackboard] [--seconds 8] [--search off]
 
 On one machine and a temporary PostgreSQL, so that the ratios count: one and three replicas under wrk's load of appends to
-many sessions, and pgbench with the same statement from as many connections. Then 500 commits a second go through all
-replicas while one of them is watched through another: the time from an acknowledgement to the event.
+many sessions, and pgbench with the same statement. Before that 500 commits a second go through all replicas while a
+session is watched through another one than it is written through: the time from an acknowledgement to the event.
 """
 
 import argparse
@@ -165,6 +165,10 @@ def main():
         for replica in replicas:
             replica.start()
         try:
+            # Before the load, whose texts the leader goes on to index.
+            late, rate = events(replicas, 3 * options.seconds)
+            print(f"events of another replica at {rate:.0f} commits a second: {late[len(late) // 2]:.1f} ms at p50, "
+                  f"{late[int(len(late) * 0.99)]:.1f} ms at p99, {late[-1]:.1f} ms at most, {len(late)} events", flush=True)
             for mark in range(2):
                 one = wrk(scratch, replicas[:1], options.seconds, f"one{mark}-")
                 all_of_them = wrk(scratch, replicas, options.seconds, f"all{mark}-")
@@ -173,9 +177,6 @@ def main():
                 print(f"appends a second: one replica {one:.0f}, {REPLICAS} replicas {all_of_them:.0f}; pgbench "
                       + ", ".join(f"{tps:.0f} from {count}" for count, tps in bench.items())
                       + f"; ratio to its best {all_of_them / best:.2f} ({one / best:.2f} for one)", flush=True)
-            late, rate = events(replicas, options.seconds)
-            print(f"events of another replica at {rate:.0f} commits a second: {late[len(late) // 2]:.1f} ms at p50, "
-                  f"{late[int(len(late) * 0.99)]:.1f} ms at p99, {late[-1]:.1f} ms at most, {len(late)} events")
         finally:
             for replica in replicas:
                 replica.kill()

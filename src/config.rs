@@ -1,10 +1,13 @@
 //! The configuration, parsed from flags and environment.
 
+use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
+use clap::builder::{BoolishValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Args, Command, ValueEnum};
 
 use crate::board::{ByteSize, SessionName};
 use crate::http::{AllowedHosts, CorsOrigins, PublicUrl, TrustedProxies};
@@ -33,6 +36,27 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     Ok(SocketAddr::from((address, port)))
 }
 
+/// Parses the address of a PostgreSQL service. The error does not quote it, since it may have a password.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreUrlParser;
+
+impl TypedValueParser for StoreUrlParser {
+    type Value = PostgresUrl;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<PostgresUrl, clap::Error> {
+        let refused = |why: &dyn std::fmt::Display| {
+            command.clone().error(ErrorKind::ValueValidation, format!("--store: {why}"))
+        };
+        let text = value.to_str().ok_or_else(|| refused(&"the address is not UTF-8"))?;
+        text.parse().map_err(|why| refused(&why))
+    }
+}
+
 /// The options of `blackboard serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
@@ -51,6 +75,7 @@ pub struct Config {
         env = "BLACKBOARD_STORE",
         value_name = "URL",
         hide_env_values = true,
+        value_parser = StoreUrlParser,
         help = "Address of a PostgreSQL service that holds the store instead of --data, for any number of servers: postgres://USER:PASSWORD@HOST/DATABASE, with libpq's parameters, such as sslmode=verify-full, and target_session_attrs=read-write for several hosts"
     )]
     pub store: Option<PostgresUrl>,

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{TokenLimits, Tokens};
 use crate::board::Policy;
+use crate::config::StoreUrlParser;
 use crate::control;
 use crate::control::{AskError, Asking, Request, converse};
 use crate::service::{Clock, LoadError, Options, Service};
@@ -23,7 +24,7 @@ pub(super) struct Directory {
     pub(super) data: PathBuf,
 
     /// Address of the PostgreSQL service that holds the store, instead of a data directory; servers may be using it
-    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", value_parser = StoreUrlParser, hide_env_values = true)]
     pub(super) store: Option<PostgresUrl>,
 }
 

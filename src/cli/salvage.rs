@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::directory::{Directory, Unanswered, owners_policy};
+use crate::config::StoreUrlParser;
 use crate::printable::line;
 use crate::service::check;
 use crate::service::{
@@ -37,7 +38,7 @@ pub(super) struct Salvage {
     data: PathBuf,
 
     /// Address of a PostgreSQL service, which has tools of its own: salvage refuses it
-    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", hide = true)]
+    #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", value_parser = StoreUrlParser, hide = true)]
     store: Option<PostgresUrl>,
 }
 

@@ -24,7 +24,6 @@ use super::images::Images;
 use super::images::gc_schedule::GcSchedule;
 use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
-use super::search::Progress;
 use super::sessions::directory::Directory;
 use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
@@ -96,7 +95,7 @@ impl HeadChecks {
     pub(super) fn start(
         deps: &Deps,
         directory: &Arc<Directory>,
-        (watches, images, search): (&Watches, &Images, Option<Arc<Progress>>),
+        (watches, images, search): (&Watches, &Images, Option<Follow>),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
         let checks = Arc::new(Self::default());
@@ -145,9 +144,13 @@ impl HeadChecks {
         Ok(answer)
     }
 
-    /// Brings a session up to date, from a thread that may block.
-    pub(super) fn check_here(&self, name: &SessionName) -> Result<(), ServiceError> {
-        self.ask(name)?.blocking_recv().map_err(|_| ServiceError::Unreachable)?
+    /// Brings sessions up to date, from a thread that may block.
+    pub(super) fn check_here(&self, names: &[SessionName]) -> Result<(), ServiceError> {
+        let asked: Result<Vec<_>, _> = names.iter().map(|name| self.ask(name)).collect();
+        let asked = asked?.into_iter();
+        let mut answers =
+            asked.map(|asked| asked.blocking_recv().map_err(|_| ServiceError::Unreachable)?);
+        answers.try_for_each(|answer| answer)
     }
 
     fn take(&self) -> HashMap<SessionName, Vec<Checked>> {
@@ -160,6 +163,9 @@ impl HeadChecks {
     }
 }
 
+/// Called with a session that has new commits.
+pub(super) type Follow = Box<dyn Fn(&SessionName) + Send + Sync>;
+
 /// Who hears the hints, without keeping the service alive.
 struct Hinted {
     checks: Weak<HeadChecks>,
@@ -167,7 +173,7 @@ struct Hinted {
     directory: Arc<Directory>,
     channels: Arc<Channels>,
     /// Told of all sessions if there is a search and this server leads.
-    search: Option<Arc<Progress>>,
+    search: Option<Follow>,
 }
 
 impl Hinted {
@@ -190,7 +196,7 @@ impl Hinted {
             && self.leads()
         {
             // The leader follows all sessions into the texts, at its own pace.
-            names.iter().for_each(|name| search.note(name));
+            names.iter().for_each(search);
         }
         let all = self.channels.are_noticed() || self.channels.are_listed();
         let names = names.into_iter();

@@ -8,7 +8,7 @@ use super::archive::Archives;
 use super::claims::queue::Queues;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
-use super::heads::HeadChecks;
+use super::heads::{Follow, HeadChecks};
 use super::history::History;
 use super::history::deletion::{Endings, is_over};
 use super::history::retention_schedule::RetentionSchedule;
@@ -70,7 +70,9 @@ impl Service {
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
         let search = Searches::progress_of(options.search.as_ref());
-        let others = (&watches, &images, search.clone());
+        let follow =
+            search.clone().map(|search| -> Follow { Box::new(move |name| search.note(name)) });
+        let others = (&watches, &images, follow);
         let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
         let searches = Searches::start(&deps, &sessions, &heads, options.search.zip(search))?;
         let activity = Compaction::start(&deps, &sessions.directory)?;

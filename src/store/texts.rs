@@ -1,5 +1,7 @@
 //! Texts of entries in a store that other servers write to: found by words, written by the leader.
 
+use std::collections::HashMap;
+
 use super::StoreError;
 use crate::board::{Revision, SessionId, Timestamp};
 
@@ -72,11 +74,11 @@ pub trait TextStore {
     /// If the engine cannot be reached.
     fn texts_behind(&self, max: usize) -> Result<Vec<Vec<u8>>, StoreError>;
 
-    /// Returns the revision of a session's texts, if it has any.
+    /// Returns the revisions of the texts of those sessions that have any.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn texts_at(&self, session: SessionId) -> Result<Option<Revision>, StoreError>;
+    fn texts_at(&self, sessions: &[SessionId]) -> Result<HashMap<SessionId, Revision>, StoreError>;
 
     /// Makes these changes, all or none.
     ///

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::indexer::Indexer;
 use super::progress::Progress;
 use super::steps::{Failed, Steps, Target};
-use crate::board::SessionName;
+use crate::board::{SessionId, SessionName};
 use crate::error_chain::Chain;
 use crate::search::Words;
 use crate::service::deps::Deps;
@@ -92,16 +92,17 @@ impl Follower {
         }
         names.sort_unstable();
         names.dedup();
-        let mut at = Vec::new();
-        for name in &names {
-            self.heads.check_here(name)?;
-            if let Some(session) = self.indexer.directory.get(name) {
-                let id = session.extent().session;
-                let revision = store.texts().texts_at(id).map_err(ServiceError::from)?;
-                at.push((name.clone(), id, revision));
-            }
+        if names.is_empty() {
+            return Ok(more);
         }
-        self.progress.begin_round(at);
+        self.heads.check_here(&names)?;
+        let known = names.iter().filter_map(|name| self.indexer.directory.get(name));
+        let known: Vec<_> =
+            known.map(|session| (session.name().clone(), session.extent().session)).collect();
+        let ids: Vec<SessionId> = known.iter().map(|(_, id)| *id).collect();
+        let reached = store.texts().texts_at(&ids).map_err(ServiceError::from)?;
+        let at = known.into_iter().map(|(name, id)| (name, id, reached.get(&id).copied()));
+        self.progress.begin_round(at.collect());
         let words = Words::new()?;
         let target = Target::Store(store.texts(), &words);
         let mut steps = Steps::new(target, &self.progress, signal);

@@ -211,7 +211,8 @@ impl Service {
         let store = Arc::clone(&self.inner.deps.store);
         let look = move || {
             let shared = store.shared().ok_or(ServiceError::Fault)?;
-            Ok(shared.texts().texts_at(extent.session)?.unwrap_or_default())
+            let at = shared.texts().texts_at(&[extent.session])?;
+            Ok(at.get(&extent.session).copied().unwrap_or_default())
         };
         with_files(look).await.map_err(|_| ServiceError::Fault)?
     }

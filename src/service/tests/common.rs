@@ -203,8 +203,11 @@ impl TextStore for Common {
         Ok(Vec::new())
     }
 
-    fn texts_at(&self, _session: SessionId) -> Result<Option<Revision>, StoreError> {
-        Ok(None)
+    fn texts_at(
+        &self,
+        _sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, Revision>, StoreError> {
+        Ok(HashMap::new())
     }
 
     fn change_texts(&self, _changes: &[(SessionId, TextChange)]) -> Result<(), StoreError> {

@@ -126,7 +126,7 @@ fn an_append_finds_its_rows_by_primary_keys() {
 
 #[test]
 #[ignore = "needs PostgreSQL; tests/run has one"]
-fn a_schema_of_the_next_version_is_served_and_a_later_one_refused() {
+fn the_next_version_of_the_schema_is_served_and_no_later_one() {
     let url = url();
     let store = PostgresStore::open(&url).unwrap();
     let set = |version: i32| {

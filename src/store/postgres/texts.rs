@@ -1,8 +1,11 @@
 //! Texts, by PostgreSQL's own full text: a vector of words for each entry.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::types::ToSql;
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::failed;
@@ -37,6 +40,77 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\\', "\\\\").replace('\'', "''"))
 }
 
+/// Entries to be put by one statement: the last text of each.
+#[derive(Default)]
+struct Puts<'a>(BTreeMap<(Uuid, &'a str, i64), Put<'a>>);
+
+struct Put<'a> {
+    at: i64,
+    agent: Option<&'a str>,
+    vector: String,
+}
+
+impl Puts<'_> {
+    async fn flush(&mut self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        let puts = std::mem::take(&mut self.0);
+        if puts.is_empty() {
+            return Ok(());
+        }
+        let sql = "INSERT INTO text_entry (session, log, seq, at, agent, words) \
+            SELECT session, log, seq, at, agent, words::tsvector \
+            FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) \
+                AS put (session, log, seq, at, agent, words) \
+            ON CONFLICT (session, log, seq) DO UPDATE \
+            SET at = excluded.at, agent = excluded.agent, words = excluded.words";
+        let (mut sessions, mut logs, mut seqs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut times, mut agents, mut words) = (Vec::new(), Vec::new(), Vec::new());
+        for ((session, log, seq), Put { at, agent, vector }) in puts {
+            sessions.push(session);
+            logs.push(log);
+            seqs.push(seq);
+            times.push(at);
+            agents.push(agent);
+            words.push(vector);
+        }
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&sessions, &logs, &seqs, &times, &agents, &words];
+        transaction.execute(sql, &parameters).await.map_err(failed).map(drop)
+    }
+}
+
+/// Makes a change that puts nothing.
+async fn change_one(
+    transaction: &Transaction<'_>,
+    session: Uuid,
+    change: &TextChange,
+) -> Result<(), StoreError> {
+    let session: &(dyn ToSql + Sync) = &session;
+    let done = match change {
+        TextChange::Put { .. } => return Ok(()),
+        TextChange::Forget => {
+            let entries = "DELETE FROM text_entry WHERE session = $1";
+            transaction.execute(entries, &[session]).await.map_err(failed)?;
+            transaction.execute("DELETE FROM text_position WHERE session = $1", &[session]).await
+        }
+        TextChange::ClearLog(log) => {
+            let sql = "DELETE FROM text_entry WHERE session = $1 AND log = $2";
+            transaction.execute(sql, &[session, log]).await
+        }
+        TextChange::Remove { log, first, last } => {
+            let sql =
+                "DELETE FROM text_entry WHERE session = $1 AND log = $2 AND seq BETWEEN $3 AND $4";
+            let (first, last) = (first.cast_signed(), last.cast_signed());
+            transaction.execute(sql, &[session, log, &first, &last]).await
+        }
+        TextChange::Reached(revision) => {
+            let sql = "INSERT INTO text_position (session, revision) VALUES ($1, $2) \
+                ON CONFLICT (session) DO UPDATE SET revision = excluded.revision";
+            transaction.execute(sql, &[session, &revision.0.cast_signed()]).await
+        }
+    };
+    done.map_err(failed).map(drop)
+}
+
 impl TextStore for PostgresStore {
     fn texts_behind(&self, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         let sql = "SELECT name FROM session LEFT JOIN text_position ON text_position.session = session.id \
@@ -50,14 +124,18 @@ impl TextStore for PostgresStore {
         })
     }
 
-    fn texts_at(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
-        let sql = "SELECT revision FROM text_position WHERE session = $1";
+    fn texts_at(&self, sessions: &[SessionId]) -> Result<HashMap<SessionId, Revision>, StoreError> {
+        let sql = "SELECT session, revision FROM text_position WHERE session = ANY ($1)";
+        let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
         self.connections.wait(async {
             let client = self.connections.reader().await?;
-            let row = client.query_opt(sql, &[&session.0]).await.map_err(failed)?;
-            let revision: Option<i64> =
-                row.map(|row| row.try_get(0)).transpose().map_err(failed)?;
-            Ok(revision.map(|revision| Revision(revision.cast_unsigned())))
+            let rows = client.query(sql, &[&ids]).await.map_err(failed)?;
+            let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
+                let revision = row.try_get::<_, i64>(1)?.cast_unsigned();
+                Ok((SessionId(row.try_get(0)?), Revision(revision)))
+            };
+            let found: Result<_, _> = rows.iter().map(read).collect();
+            found.map_err(failed)
         })
     }
 
@@ -65,43 +143,17 @@ impl TextStore for PostgresStore {
         self.connections.wait(async {
             let mut client = self.connections.reader().await?;
             let transaction = client.transaction().await.map_err(failed)?;
+            let mut puts = Puts::default();
             for (SessionId(session), change) in changes {
-                match change {
-                    TextChange::Forget => {
-                        for table in ["text_entry", "text_position"] {
-                            let sql = format!("DELETE FROM {table} WHERE session = $1");
-                            transaction.execute(&sql, &[session]).await.map_err(failed)?;
-                        }
-                    }
-                    TextChange::ClearLog(log) => {
-                        let sql = "DELETE FROM text_entry WHERE session = $1 AND log = $2";
-                        transaction.execute(sql, &[session, log]).await.map_err(failed)?;
-                    }
-                    TextChange::Remove { log, first, last } => {
-                        let sql = "DELETE FROM text_entry \
-                            WHERE session = $1 AND log = $2 AND seq BETWEEN $3 AND $4";
-                        let (first, last) = (first.cast_signed(), last.cast_signed());
-                        let parameters: [&(dyn ToSql + Sync); 4] = [session, log, &first, &last];
-                        transaction.execute(sql, &parameters).await.map_err(failed)?;
-                    }
-                    TextChange::Put { log, seq, at, agent, words } => {
-                        let sql = "INSERT INTO text_entry (session, log, seq, at, agent, words) \
-                            VALUES ($1, $2, $3, $4, $5, $6::text::tsvector) \
-                            ON CONFLICT (session, log, seq) DO UPDATE \
-                            SET at = excluded.at, agent = excluded.agent, words = excluded.words";
-                        let (seq, words) = (seq.cast_signed(), vector(words));
-                        let parameters: [&(dyn ToSql + Sync); 6] =
-                            [session, log, &seq, &at.0, agent, &words];
-                        transaction.execute(sql, &parameters).await.map_err(failed)?;
-                    }
-                    TextChange::Reached(revision) => {
-                        let sql = "INSERT INTO text_position (session, revision) VALUES ($1, $2) \
-                            ON CONFLICT (session) DO UPDATE SET revision = excluded.revision";
-                        let revision = revision.0.cast_signed();
-                        transaction.execute(sql, &[session, &revision]).await.map_err(failed)?;
-                    }
+                if let TextChange::Put { log, seq, at, agent, words } = change {
+                    let put = Put { at: at.0, agent: agent.as_deref(), vector: vector(words) };
+                    puts.0.insert((*session, log, seq.cast_signed()), put);
+                    continue;
                 }
+                puts.flush(&transaction).await?;
+                change_one(&transaction, *session, change).await?;
             }
+            puts.flush(&transaction).await?;
             transaction.commit().await.map_err(failed)
         })
     }

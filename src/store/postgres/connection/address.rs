@@ -59,6 +59,9 @@ impl FromStr for PostgresUrl {
                     let path = percent_decode_str(path).decode_utf8();
                     roots = Some(path.map_err(|_| wrong("has an sslrootcert that is not UTF-8"))?);
                 }
+                Some(("password", _)) => {
+                    return Err(wrong("has the password as a parameter: write it before the @"));
+                }
                 Some(_) => rest.push(pair),
                 None => return Err(wrong("has a parameter without a value")),
             }
@@ -133,9 +136,14 @@ mod tests {
 
     #[test]
     fn other_addresses_are_refused() {
-        for text in
-            ["", "mysql://a/b", "postgres://a/b?sslmode=allow", "postgres://a/b?x", "postgres:///b"]
-        {
+        for text in [
+            "",
+            "mysql://a/b",
+            "postgres://a/b?sslmode=allow",
+            "postgres://a/b?x",
+            "postgres:///b",
+            "postgres://a/b?password=p",
+        ] {
             assert!(parsed(text).is_err(), "{text}");
         }
     }
