@@ -310,6 +310,7 @@ impl Checker {
             let names = store.collectable(before, &done.collected_after, NAMES_AT_ONCE_MAX)?;
             done.collected_after = names.last().cloned().unwrap_or_default();
             if names.is_empty() {
+                store.sweep()?;
                 done.collected = Some(Instant::now());
             }
             for name in names.iter().filter_map(|name| parsed(name)) {

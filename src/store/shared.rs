@@ -95,6 +95,12 @@ pub trait SharedStore: Store {
     /// If the engine cannot be reached.
     fn over(&self, deleted_before: Timestamp, max: usize) -> Result<Vec<SessionId>, StoreError>;
 
+    /// Deletes what interrupted uploads and bases left more than a day ago.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn sweep(&self) -> Result<(), StoreError>;
+
     /// Returns true if this server is the leader: the one that expires what no client touches. There is at most one at
     /// a time; one that lost the lead without noticing does no harm, since all that it does is append by revision.
     fn lead(&self) -> bool;

@@ -11,7 +11,7 @@ use crate::auth::RequestOrigin;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The maximum length of a login's id; a longer value is none of ours.
-const ID_BYTES_MAX: usize = 64;
+const ID_BYTES_MAX: usize = 128;
 
 /// Returns the origin of a request. Repeated headers count as absent.
 pub(super) fn origin(headers: &HeaderMap) -> RequestOrigin<'_> {

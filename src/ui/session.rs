@@ -90,7 +90,8 @@ pub(super) async fn begin(
         return Ok(json(&SessionBody { tokens_required: false, login: None }));
     };
     tracing::info!(token = %login.token.name, "a browser logged in");
-    let seconds = (login.expires_at.0 - logins.tokens().now().0) / 1000;
+    // Rounded up: the login is younger than a second.
+    let seconds = (login.expires_at.0 - logins.tokens().now().0 + 999) / 1000;
     let set = cookie::set(&id, seconds, cookie::origin(&headers));
     let mut response = json(&SessionBody { tokens_required: true, login: Some(login.into()) });
     response.headers_mut().extend(set.map(|set| (SET_COOKIE, set)));

@@ -160,7 +160,10 @@ async fn a_login_is_taken_like_its_token() {
     let cookie = house.cookie().await;
     let port = house.server.authority().rsplit_once(':').unwrap().1;
     assert!(cookie.starts_with(&format!("blackboard-{port}=")), "{cookie}");
-    for attribute in ["; Path=/", "; Max-Age=604800", "; HttpOnly", "; SameSite=Strict"] {
+    // Where servers share a store, logins are shorter.
+    let longest = if house.server.schema().is_some() { 43_200 } else { 604_800 };
+    let longest = format!("; Max-Age={longest}");
+    for attribute in ["; Path=/", &longest, "; HttpOnly", "; SameSite=Strict"] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
     assert!(!cookie.contains("Secure") && !cookie.contains(&house.token), "{cookie}");

@@ -401,6 +401,13 @@ impl SharedStore for PostgresStore {
         })
     }
 
+    fn sweep(&self) -> Result<(), StoreError> {
+        self.connections.wait(async {
+            let client = self.connections.reader().await?;
+            sessions::sweep(&client).await
+        })
+    }
+
     fn lead(&self) -> bool {
         self.pulse.leads()
     }

@@ -117,6 +117,26 @@ pub(super) async fn over(
     Ok(ids.map_err(failed)?.into_iter().map(SessionId).collect())
 }
 
+/// Deletes chunks and parts that belong to no blob and no base, and have done so for a day. Their contents have ids that
+/// begin with a time.
+pub(super) async fn sweep(client: &Object) -> Result<(), StoreError> {
+    let now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let now: i64 = client.query_one(now, &[]).await.map_err(failed)?.try_get(0).map_err(failed)?;
+    let before = u128::from(now.saturating_sub(STAGED_MS_MAX).unsigned_abs());
+    // A UUID of version 7 begins with 48 bits of milliseconds.
+    let before = Uuid::from_u128(before << 80);
+    for sql in [
+        "DELETE FROM blob_chunk WHERE content < $1 AND NOT EXISTS (SELECT FROM blob \
+            WHERE blob.session = blob_chunk.session AND blob.content = blob_chunk.content)",
+        "DELETE FROM history_base WHERE content < $1 AND NOT EXISTS (SELECT FROM session \
+            WHERE session.id = history_base.session \
+            AND history_base.content IN (session.base_content, session.put_content))",
+    ] {
+        client.execute(sql, &[&before]).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
 async fn names(
     client: &Object,
     sql: &str,

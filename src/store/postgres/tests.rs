@@ -106,6 +106,37 @@ fn an_append_that_names_a_removed_blob_is_refused() {
 
 #[test]
 #[ignore = "needs PostgreSQL; tests/run has one"]
+fn what_an_interrupted_upload_left_goes_after_a_day() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let (session, bytes) = (session(), b"an image");
+    store.put_blob(session, Digest::of(bytes), bytes).unwrap();
+    let chunks = || {
+        let count = store.connections.wait(async {
+            let client = store.connections.reader().await?;
+            let sql = "SELECT count(*) FROM blob_chunk";
+            let row = client.query_one(sql, &[]).await.map_err(error::failed)?;
+            Ok(row.get::<_, i64>(0))
+        });
+        count.unwrap()
+    };
+    let left = |content: Uuid| {
+        let put = store.connections.wait(async {
+            let client = store.connections.reader().await?;
+            let sql = "INSERT INTO blob_chunk VALUES ($1, $2, 0, '')";
+            client.execute(sql, &[&session.0, &content]).await.map_err(error::failed)
+        });
+        put.unwrap();
+    };
+    left(Uuid::now_v7());
+    left(Uuid::from_u128(1 << 80));
+    assert_eq!(chunks(), 3);
+    store.sweep().unwrap();
+    assert_eq!(chunks(), 2, "a young one is on its way");
+    assert_eq!(store.blob(session, Digest::of(bytes)).unwrap(), bytes);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
 fn an_append_finds_its_rows_by_primary_keys() {
     let store = PostgresStore::open(&url()).unwrap();
     let plan = store.connections.wait(async {

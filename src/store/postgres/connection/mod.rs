@@ -31,6 +31,9 @@ pub const POSTGRES_READERS_MAX: usize = 8;
 /// The longest wait for an answer to a short statement, and for a connection.
 pub(super) const ANSWER_MAX: Duration = Duration::from_millis(1500);
 
+/// The longest time without a sign of the other side while something was sent to it.
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
+
 /// The threads that drive the connections.
 const THREADS: usize = 2;
 
@@ -63,6 +66,8 @@ impl Connections {
         let mut url = url.clone();
         url.config.connect_timeout(ANSWER_MAX);
         url.config.keepalives_idle(Duration::from_secs(30));
+        // A network that swallows everything breaks the connection, so that another one is tried.
+        url.config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
         let writer_name = format!("blackboard {}", Uuid::new_v4().simple());
         let mut of_writers = url.clone();
         of_writers.config.application_name(&writer_name);
