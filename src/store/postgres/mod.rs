@@ -102,7 +102,7 @@ impl PostgresStore {
             metrics::SYNC_TIMES.observe(begun.elapsed());
             match appended {
                 Ok(Ok(mut outcomes)) => {
-                    history::tell_missing_blobs(&client, runs, &mut outcomes).await?;
+                    tell_missing_blobs(&client, runs, &mut outcomes).await;
                     Ok(outcomes)
                 }
                 Ok(Err(Broken::RolledBack(outcome))) => Ok(vec![outcome; runs.len()]),
@@ -155,7 +155,7 @@ impl PostgresStore {
         metrics::SYNC_TIMES.observe(begun.elapsed());
         match appended {
             Ok(Ok(mut outcomes)) => {
-                history::tell_missing_blobs(&client, runs, &mut outcomes).await?;
+                tell_missing_blobs(&client, runs, &mut outcomes).await;
                 Ok(outcomes)
             }
             Ok(Err(Broken::RolledBack(outcome))) => {
@@ -225,6 +225,18 @@ fn not_tried(error: &StoreError) -> Outcome {
     }
     tracing::error!(error = %Chain(error), "an append was not tried");
     Outcome::Malformed
+}
+
+/// Tells the runs that miss a blob from those that met another head. If that cannot be told, they stay conflicts: the
+/// outcomes of the others are certain by now.
+async fn tell_missing_blobs(
+    client: &deadpool_postgres::Object,
+    runs: &[&Run],
+    outcomes: &mut [Outcome],
+) {
+    if let Err(error) = history::tell_missing_blobs(client, runs, outcomes).await {
+        tracing::debug!(%error, "blobs that are gone are not told from conflicts");
+    }
 }
 
 /// Closes a connection instead of returning it to its pool.
