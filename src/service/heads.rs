@@ -166,7 +166,7 @@ impl HeadChecks {
 /// Called with a session that has new commits.
 pub(super) type Follow = Box<dyn Fn(&SessionName) + Send + Sync>;
 
-/// Who hears the hints, without keeping the service alive.
+/// Receiver of the hints. It does not keep the service alive.
 struct Hinted {
     checks: Weak<HeadChecks>,
     store: Weak<dyn Store>,
@@ -220,8 +220,16 @@ impl Hinted {
     }
 }
 
-fn parsed(name: &[u8]) -> Option<SessionName> {
+/// Returns a name as the store has it.
+pub(super) fn parsed(name: &[u8]) -> Option<SessionName> {
     std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+/// Adds checks that nobody waits for.
+fn add(asked: &mut HashMap<SessionName, Vec<Checked>>, names: &[Vec<u8>]) {
+    for name in names.iter().filter_map(|name| parsed(name)) {
+        asked.entry(name).or_default();
+    }
 }
 
 impl Checker {
@@ -291,18 +299,14 @@ impl Checker {
             return Ok(());
         }
         let due = store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX)?;
-        for name in due.iter().filter_map(|name| parsed(name)) {
-            asked.entry(name).or_default();
-        }
+        add(asked, &due);
         if is_due(done.limited, LIMITED_EVERY) {
             let names = store.limited(&done.limited_after, NAMES_AT_ONCE_MAX)?;
             done.limited_after = names.last().cloned().unwrap_or_default();
             if names.is_empty() {
                 done.limited = Some(Instant::now());
             }
-            for name in names.iter().filter_map(|name| parsed(name)) {
-                asked.entry(name).or_default();
-            }
+            add(asked, &names);
         }
         if is_due(done.collected, COLLECTED_EVERY) {
             let age = i64::try_from(self.schedule.collection().age.as_millis()).unwrap_or(i64::MAX);
@@ -313,10 +317,9 @@ impl Checker {
                 store.sweep()?;
                 done.collected = Some(Instant::now());
             }
-            for name in names.iter().filter_map(|name| parsed(name)) {
-                self.schedule.ask(&name, COLLECTED_AFTER);
-                asked.entry(name).or_default();
-            }
+            let parsed = names.iter().filter_map(|name| parsed(name));
+            parsed.for_each(|name| self.schedule.ask(&name, COLLECTED_AFTER));
+            add(asked, &names);
         }
         Ok(())
     }

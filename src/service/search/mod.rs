@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::deps::Deps;
-use super::heads::HeadChecks;
+use super::heads::{HeadChecks, parsed};
 use super::limiter::WaitLimiter;
 use super::sessions::Sessions;
 use super::{Published, SearchPlace, Service, ServiceError};
@@ -271,7 +271,7 @@ fn in_store(store: &dyn Store, sought: &Sought) -> Result<Vec<Ranked>, ServiceEr
         limit: EXAMINED_MAX,
     })?;
     let shown = found.into_iter().filter_map(|found| {
-        let session: SessionName = std::str::from_utf8(&found.name).ok()?.parse().ok()?;
+        let session = parsed(&found.name)?;
         let log = log_of(&found.log)?;
         let is_shown = (sought.session)(&session) && (sought.log)(&log);
         let (seq, score) = (Seq(found.seq), found.score);

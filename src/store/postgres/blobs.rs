@@ -102,8 +102,7 @@ impl Chunks {
             return Ok(());
         }
         let connections = Arc::clone(&self.connections);
-        connections.wait(async {
-            let client = connections.reader().await?;
+        connections.read(async |client| {
             let rest = std::mem::take(&mut self.rest);
             let whole = rest.len() - rest.len() % CHUNK_BYTES;
             let (chunks, left) = rest.split_at(whole);
@@ -118,8 +117,7 @@ impl Chunks {
     /// Gives the chunks to the session; those of a blob that it has already are deleted.
     fn give(&mut self, digest: Digest) -> Result<(), StoreError> {
         let connections = Arc::clone(&self.connections);
-        connections.wait(async {
-            let client = connections.reader().await?;
+        connections.read(async |client| {
             if !self.rest.is_empty() {
                 let rest = std::mem::take(&mut self.rest);
                 self.store(&client, &rest).await?;
@@ -205,8 +203,7 @@ impl Reader {
         session: SessionId,
         digest: Digest,
     ) -> Result<Self, StoreError> {
-        let row = connections.wait(async {
-            let client = connections.reader().await?;
+        let row = connections.read(async |client| {
             let sql = "SELECT content, bytes FROM blob WHERE session = $1 AND digest = $2";
             let row = client.query_opt(sql, &[&session.0, &digest.0.as_slice()]).await;
             row.map_err(failed)
@@ -220,8 +217,7 @@ impl Reader {
 
     /// Reads the next chunk; an empty one is the end.
     fn advance(&mut self) -> Result<(), StoreError> {
-        let row = self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        let row = self.connections.read(async |client| {
             let sql =
                 "SELECT bytes FROM blob_chunk WHERE session = $1 AND content = $2 AND chunk = $3";
             let row = client.query_opt(sql, &[&self.session.0, &self.content, &self.next]).await;
@@ -275,10 +271,8 @@ async fn link(
 
 impl BlobStore for PostgresStore {
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        let touched = self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            touch(&client, session, digest).await
-        })?;
+        let touched =
+            self.connections.read(async |client| touch(&client, session, digest).await)?;
         if let Some(touched) = touched {
             self.fresh.renew(session, digest, touched);
             return Ok(());
@@ -323,8 +317,7 @@ impl BlobStore for PostgresStore {
         to: SessionId,
         digests: &mut dyn Iterator<Item = Digest>,
     ) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.connections.read(async |client| {
             for digest in digests {
                 link(&client, from, to, digest).await?;
             }
@@ -343,8 +336,7 @@ impl BlobStore for PostgresStore {
         if !is_free() {
             return Ok(false);
         }
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.connections.read(async |client| {
             let sql = format!(
                 "WITH gone AS (DELETE FROM blob WHERE session = $1 AND digest = $2 \
                     AND (touched_at <= {NOW_MS} - $3 OR touched_at = $4) RETURNING session, content), \
@@ -363,8 +355,7 @@ impl BlobStore for PostgresStore {
 
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
-        self.connections.wait(async {
-            let mut client = self.connections.reader().await?;
+        self.connections.read(async |mut client| {
             let transaction = client.transaction().await.map_err(failed)?;
             for table in ["blob", "blob_chunk"] {
                 let sql = format!("DELETE FROM {table} WHERE session = ANY ($1)");
@@ -417,8 +408,7 @@ impl PostgresStore {
         let only = session.map(|session| session.0);
         let mut last = (only.unwrap_or_default(), Vec::new());
         loop {
-            let rows = self.connections.wait(async {
-                let client = self.connections.reader().await?;
+            let rows = self.connections.read(async |client| {
                 let rows = client.query(sql, &[&only, &last.0, &last.1, &ROWS_AT_ONCE]).await;
                 rows.map_err(failed)
             })?;

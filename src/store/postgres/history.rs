@@ -9,6 +9,7 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 use super::connection::Connections;
+use super::discard as discard_connection;
 use super::error::failed;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{Outcome, PageMax, Pinned, Run, StoreError};
@@ -298,7 +299,7 @@ pub(super) fn pin(
                 Err(StoreError::NoHistory { session })
             }
             Err(error) => {
-                drop(Object::take(client));
+                discard_connection(client);
                 Err(error)
             }
         }
@@ -339,7 +340,7 @@ impl Drop for Snapshot {
         // The pin may be dropped where nothing may block.
         self.connections.spawn(async move {
             if client.batch_execute("ROLLBACK").await.is_err() {
-                drop(Object::take(client));
+                discard_connection(client);
             }
         });
     }

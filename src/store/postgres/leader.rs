@@ -18,7 +18,7 @@ const BEAT: Duration = Duration::from_millis(500);
 /// The time between two tries to connect.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What the last beat found.
+/// The findings of the last beat.
 #[derive(Debug)]
 pub(super) struct Pulse {
     is_there: AtomicBool,

@@ -20,7 +20,9 @@ pub(super) async fn rows(
         Among::Requesting => "requests",
         Among::OverBudget => "over_budget",
     };
-    let from = if sought.includes_from { ">=" } else { ">" };
+    // A prefix after the name is itself the first name that counts.
+    let includes = sought.includes_from || sought.from < sought.prefix;
+    let from = if includes { ">=" } else { ">" };
     let mut sql =
         format!("SELECT name, id, head, summary FROM session WHERE {among} AND name {from} $1");
     let end = end_of(sought.prefix);
@@ -29,9 +31,6 @@ pub(super) async fn rows(
     let from = sought.from.max(sought.prefix);
     let max = limit(sought.limit);
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&from, &max];
-    if sought.from < sought.prefix {
-        sql = sql.replace("name > $1", "name >= $1");
-    }
     if let Some(end) = &end {
         parameters.push(end);
         sql.push_str(&format!(" AND name < ${}", parameters.len()));

@@ -130,8 +130,7 @@ impl PostgresStore {
         self.noted(appended).unwrap_or_else(|error| vec![not_tried(&error); runs.len()])
     }
 
-    /// Stores runs in one transaction, which begins here or has begun. If they are `all_or_none`, one that is not
-    /// stored rolls all back.
+    /// Stores runs in one transaction, which begins here or has begun. One that is not stored rolls all back.
     async fn together(
         &self,
         client: deadpool_postgres::Object,
@@ -184,7 +183,7 @@ impl PostgresStore {
         let name = |index: &usize| {
             batch.get(*index).and_then(|run| run.row.as_ref()).map(|row| row.name.as_slice())
         };
-        order.sort_by_key(|index| name(index).map(<[u8]>::to_vec));
+        order.sort_by(|one, other| name(one).cmp(&name(other)));
         let mut groups: Vec<Option<u32>> = batch.iter().map(|run| run.group).collect();
         groups.sort_unstable();
         groups.dedup();
@@ -268,15 +267,14 @@ impl Store for PostgresStore {
         after: Revision,
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        self.noted(self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            history::commits(&client, session, after, max).await
-        }))
+        self.noted(
+            self.connections
+                .read(async |client| history::commits(&client, session, after, max).await),
+        )
     }
 
     fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
-        self.noted(self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.noted(self.connections.read(async |client| {
             Ok(history::base(&client, session).await?.and_then(|base| base.revision))
         }))
     }
@@ -286,10 +284,7 @@ impl Store for PostgresStore {
         session: SessionId,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            history::read_base(&client, session, visit).await
-        })
+        self.connections.read(async |client| history::read_base(&client, session, visit).await)
     }
 
     fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
@@ -297,10 +292,7 @@ impl Store for PostgresStore {
     }
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            history::stage(&client, session).await
-        })
+        self.connections.read(async |client| history::stage(&client, session).await)
     }
 
     fn put_base(
@@ -310,10 +302,7 @@ impl Store for PostgresStore {
         _frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            history::put_base(&client, session, base, parts).await
-        })
+        self.connections.read(async |client| history::put_base(&client, session, base, parts).await)
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
@@ -325,31 +314,21 @@ impl Store for PostgresStore {
     }
 
     fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let mut client = self.connections.reader().await?;
-            history::discard(&mut client, session).await
-        })
+        self.connections.read(async |mut client| history::discard(&mut client, session).await)
     }
 
     fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let mut client = self.connections.reader().await?;
-            history::forget(&mut client, sessions).await
-        })
+        self.connections.read(async |mut client| history::forget(&mut client, sessions).await)
     }
 
     fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            tokens::all(&client).await
-        })
+        self.connections.read(async |client| tokens::all(&client).await)
     }
 
     fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        self.noted(self.connections.wait(async {
-            let mut client = self.connections.reader().await?;
-            tokens::put(&mut client, id, body).await
-        }))
+        self.noted(
+            self.connections.read(async |mut client| tokens::put(&mut client, id, body).await),
+        )
     }
 
     fn epoch(&self) -> Epoch {
@@ -381,24 +360,15 @@ impl SharedStore for PostgresStore {
     }
 
     fn due(&self, now: Timestamp, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            sessions::due(&client, now, max).await
-        })
+        self.connections.read(async |client| sessions::due(&client, now, max).await)
     }
 
     fn limited(&self, after: &[u8], max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            sessions::limited(&client, after, max).await
-        })
+        self.connections.read(async |client| sessions::limited(&client, after, max).await)
     }
 
     fn over(&self, before: Timestamp, max: usize) -> Result<Vec<SessionId>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            sessions::over(&client, before, max).await
-        })
+        self.connections.read(async |client| sessions::over(&client, before, max).await)
     }
 
     fn collectable(
@@ -407,17 +377,12 @@ impl SharedStore for PostgresStore {
         after: &[u8],
         max: usize,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            sessions::collectable(&client, before, after, max).await
-        })
+        self.connections
+            .read(async |client| sessions::collectable(&client, before, after, max).await)
     }
 
     fn sweep(&self) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            sessions::sweep(&client).await
-        })
+        self.connections.read(async |client| sessions::sweep(&client).await)
     }
 
     fn lead(&self) -> bool {
@@ -454,10 +419,7 @@ impl SharedStore for PostgresStore {
     }
 
     fn count(&self) -> Result<usize, StoreError> {
-        self.noted(self.connections.wait(async {
-            let client = self.connections.reader().await?;
-            lists::count(&client).await
-        }))
+        self.noted(self.connections.read(async |client| lists::count(&client).await))
     }
 
     fn texts(&self) -> &dyn TextStore {

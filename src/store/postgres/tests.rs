@@ -111,8 +111,7 @@ fn what_an_interrupted_upload_left_goes_after_a_day() {
     let (session, bytes) = (session(), b"an image");
     store.put_blob(session, Digest::of(bytes), bytes).unwrap();
     let chunks = || {
-        let count = store.connections.wait(async {
-            let client = store.connections.reader().await?;
+        let count = store.connections.read(async |client| {
             let sql = "SELECT count(*) FROM blob_chunk";
             let row = client.query_one(sql, &[]).await.map_err(error::failed)?;
             Ok(row.get::<_, i64>(0))
@@ -120,8 +119,7 @@ fn what_an_interrupted_upload_left_goes_after_a_day() {
         count.unwrap()
     };
     let left = |content: Uuid| {
-        let put = store.connections.wait(async {
-            let client = store.connections.reader().await?;
+        let put = store.connections.read(async |client| {
             let sql = "INSERT INTO blob_chunk VALUES ($1, $2, 0, '')";
             client.execute(sql, &[&session.0, &content]).await.map_err(error::failed)
         });

@@ -116,8 +116,7 @@ impl TextStore for PostgresStore {
         let sql = "SELECT name FROM session LEFT JOIN text_position ON text_position.session = session.id \
             WHERE is_live AND text_position.revision IS DISTINCT FROM head \
                 OR ended_at IS NOT NULL AND text_position.session IS NOT NULL LIMIT $1";
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.connections.read(async |client| {
             let rows = client.query(sql, &[&count(max)]).await.map_err(failed)?;
             let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
             names.map_err(failed)
@@ -127,8 +126,7 @@ impl TextStore for PostgresStore {
     fn texts_at(&self, sessions: &[SessionId]) -> Result<HashMap<SessionId, Revision>, StoreError> {
         let sql = "SELECT session, revision FROM text_position WHERE session = ANY ($1)";
         let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.connections.read(async |client| {
             let rows = client.query(sql, &[&ids]).await.map_err(failed)?;
             let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
                 let revision = row.try_get::<_, i64>(1)?.cast_unsigned();
@@ -140,8 +138,7 @@ impl TextStore for PostgresStore {
     }
 
     fn change_texts(&self, changes: &[(SessionId, TextChange)]) -> Result<(), StoreError> {
-        self.connections.wait(async {
-            let mut client = self.connections.reader().await?;
+        self.connections.read(async |mut client| {
             let transaction = client.transaction().await.map_err(failed)?;
             let mut puts = Puts::default();
             for (SessionId(session), change) in changes {
@@ -167,8 +164,7 @@ impl TextStore for PostgresStore {
             WHERE text_entry.words @@ $1::text::tsquery AND session.is_live \
                 AND ($2::text IS NULL OR text_entry.agent = $2) AND ($3::bigint IS NULL OR text_entry.at >= $3) \
             ORDER BY text_entry.at DESC, text_entry.session, text_entry.log, text_entry.seq DESC LIMIT $4";
-        self.connections.wait(async {
-            let client = self.connections.reader().await?;
+        self.connections.read(async |client| {
             let limit = count(sought.limit);
             let rows = client.query(sql, &[&words, &sought.agent, &since, &limit]).await;
             let read = |row: &tokio_postgres::Row| -> Result<TextFound, tokio_postgres::Error> {

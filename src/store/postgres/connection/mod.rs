@@ -86,6 +86,14 @@ impl Connections {
         runtime.block_on(future)
     }
 
+    /// Lends a connection to work that is waited for on this thread.
+    pub(super) fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(Object) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.wait(async { work(self.reader().await?).await })
+    }
+
     /// Starts a task that ends with the store.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
