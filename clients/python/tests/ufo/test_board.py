@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from agent_blackboard import Client, ItemTooLarge, PathNotFound, PreconditionFailed, UnsupportedValue, ufo
 from agent_blackboard.ufo import Blackboard, ImageMemoryItem, Memory, MemoryItem
+from agent_blackboard.ufo.sender import Sender
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFklEQVR4nGNg4BZT1DFnYBWQVjO0AQAH/AFp9bAs2QAAAABJRU5ErkJggg=="
@@ -315,7 +317,8 @@ def test_is_empty_and_the_prompt_cost_one_trip(client: Client) -> None:
     assert '"c"' in board.blackboard_to_prompt()[2]["text"]
 
 
-async def test_fifty_steps_cost_at_most_two_trips_a_step() -> None:
+async def test_fifty_steps_cost_at_most_two_trips_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_blackboard.ufo.channel.REUSE", 60.0)
     board, memory = Blackboard(), Memory()
     Path("a.png").write_bytes(PNG)
     before = ufo.trips()
@@ -334,6 +337,27 @@ async def test_fifty_steps_cost_at_most_two_trips_a_step() -> None:
     assert len(prompts) == 49
     assert json.loads(prompts[-1][3]["text"].partition("\n ")[2]) == [{"step": step} for step in range(49)]
     assert ufo.trips() - before <= 100
+
+
+async def test_a_sender_that_is_late_sends_the_writes_of_a_turn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Sender._send
+
+    def late(sender: Sender, outbox: Any) -> bool:
+        more = send(sender, outbox)
+        time.sleep(0.05)
+        return more
+
+    monkeypatch.setattr(Sender, "_send", late)
+    board = Blackboard()
+    board.add_requests("first")
+    await asyncio.sleep(0)
+    before = ufo.trips()
+    for step in range(3):
+        board.add_trajectories({"step": step})
+        time.sleep(0.1)  # noqa: ASYNC251 - no turn of the loop comes between
+    await asyncio.sleep(0)
+    assert [row["step"] for row in board.trajectories.list_content] == [0, 1, 2]
+    assert ufo.trips() - before == 2
 
 
 async def test_a_refusal_inside_a_loop_is_kept_aside_and_delays_no_other(outbox: Path) -> None:

@@ -25,15 +25,21 @@ def left_behind(outbox: Path, url: str, session: str, *texts: str, agent: str | 
     return made.path
 
 
+def made_at(whole: Path, first_digit: str) -> Path:
+    """The path of an outbox with another first digit in its time, after the hashes of server and session."""
+    server, session, time, rest = whole.name.split("-", 3)
+    return whole.with_name(f"{server}-{session}-{first_digit}{time[1:]}-{rest}")
+
+
 def test_a_damaged_outbox_is_put_aside(
     drop_in: None, url: str, outbox: Path, session_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = left_behind(outbox, url, session_name, *[f'{{"n":{number}}}' for number in range(200)])
-    broken = whole.with_name(whole.name.replace("-1", "-0", 1))
+    broken = made_at(whole, "0")
     data = bytearray(whole.read_bytes())
     data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
     broken.write_bytes(data)
-    nothing = whole.with_name(whole.name.replace("-1", "-2", 1))
+    nothing = made_at(whole, "2")
     nothing.write_bytes(b"this is no database, and as long as a header of one" * 20)
     ufo.configure(session=session_name)
     board = Blackboard()
@@ -48,7 +54,7 @@ def test_an_outbox_that_cannot_be_opened_is_left_alone(
     drop_in: None, url: str, outbox: Path, session_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = left_behind(outbox, url, session_name, "{}")
-    folder = whole.with_name(whole.name.replace("-1", "-0", 1))
+    folder = made_at(whole, "0")
     folder.mkdir()
     ufo.configure(session=session_name)
     assert Blackboard().requests.length == 1 or ufo.flush(30)

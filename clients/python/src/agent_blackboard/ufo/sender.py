@@ -55,7 +55,9 @@ class Sender:
                 self._thread.start()
             if misdirected(self.failure):
                 self.failure = None
-            self._awake = True
+            # After a waking for nothing, the next writes would be sent one by one as they come.
+            if self.waiting():
+                self._awake = True
             self._changed.notify_all()
 
     def waiting(self, *, adopted: bool = True) -> int:
@@ -127,7 +129,10 @@ class Sender:
         return failed
 
     def _send(self, outbox: Outbox) -> bool:
-        """Send the next request of an outbox; whether there was one."""
+        """Send the next request of an outbox; whether more is waiting.
+
+        This is seen together with the outcome: writes that come after it are sent at the next waking, together.
+        """
         with self._changed:
             batch = None if self.closed else outbox.batch()
         if batch is None:
@@ -146,8 +151,10 @@ class Sender:
             self._settle(outbox, batch, answer, refusal)
             self.failure = None
             self._on_success()
+            if not self.waiting():
+                self._awake = False
             self._changed.notify_all()
-        return True
+            return len(outbox) > 0
 
     def _settle(self, outbox: Outbox, batch: Batch, answer: dict[str, Any] | None, refusal: Problem | None) -> None:
         """Take the outcome of a request. An entry that is gone stays so, and its change or deletion is dropped."""
