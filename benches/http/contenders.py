@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RELEASE = ROOT / "target/release"
+BINARY = RELEASE / "blackboard"
 VENV = ROOT / "target/bench/venv"
 
 # A file system in memory, and how much of it a turn may need.
@@ -141,7 +142,7 @@ def free_port() -> int:
 def blackboard(folder: Path, level: str = "warn"):
     """The release binary: every answered write is synced. Like the others it writes no line for each request."""
     log = folder / "blackboard.log"
-    command = [RELEASE / "blackboard", "serve", "--listen", "127.0.0.1:0", "--log", level]
+    command = [BINARY, "serve", "--listen", "127.0.0.1:0", "--log", level]
     # Whoever runs this may have settings in the environment; all others are the defaults.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("BLACKBOARD_")}
     with process([*command, "--data", folder / "data"], log, env=clean) as child:

@@ -116,13 +116,17 @@ impl SearchQuery {
     }
 
     /// Refuses a session that the caller does not reach, or that does not exist.
-    pub(crate) fn check_session(&self, service: &Service, caller: &Caller) -> Result<(), Refusal> {
-        match &self.session {
-            Some(session) if !caller.reaches(session) || service.extent(session)?.is_none() => {
-                Err(no_session(session))
-            }
-            Some(_) | None => Ok(()),
+    pub(crate) async fn check_session(
+        &self,
+        service: &Service,
+        caller: &Caller,
+    ) -> Result<(), Refusal> {
+        let Some(session) = &self.session else { return Ok(()) };
+        if !caller.reaches(session) {
+            return Err(no_session(session));
         }
+        service.catch_up(session).await?;
+        if service.extent(session)?.is_none() { Err(no_session(session)) } else { Ok(()) }
     }
 
     /// Searches the entries that the caller may read.

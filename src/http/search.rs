@@ -42,7 +42,7 @@ pub(super) async fn get(
     if revision.is_some() && query.session.is_none() {
         return Err(invalid("min_revision", "needs 'session'").into());
     }
-    query.check_session(&service, &caller)?;
+    query.check_session(&service, &caller).await?;
     if let Some((session, revision)) = query.session.as_ref().zip(revision) {
         let deadline = begun + wait.unwrap_or(REVISION_WAIT_MAX);
         service.indexed(session, revision, deadline).await?;

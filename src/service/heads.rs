@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use super::Service;
 use super::clock::Clock;
@@ -24,7 +24,9 @@ use super::images::Images;
 use super::images::gc_schedule::GcSchedule;
 use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
+use super::sessions::Sessions;
 use super::sessions::directory::Directory;
+use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
 use super::watch::Watches;
@@ -68,6 +70,7 @@ struct Checker {
     checks: Arc<HeadChecks>,
     store: Arc<dyn Store>,
     directory: Arc<Directory>,
+    memory: Arc<MemoryBudget>,
     channels: Arc<Channels>,
     wake_ups: Arc<WakeUps>,
     orphans: Arc<Orphans>,
@@ -94,7 +97,7 @@ impl HeadChecks {
     /// Starts the thread if other servers may write to the store.
     pub(super) fn start(
         deps: &Deps,
-        directory: &Arc<Directory>,
+        Sessions { directory, memory, .. }: &Sessions,
         (watches, images, search): (&Watches, &Images, Option<Follow>),
         jobs: &JobQueue,
     ) -> io::Result<Arc<Self>> {
@@ -112,6 +115,7 @@ impl HeadChecks {
                 checks: Arc::clone(&checks),
                 store: Arc::clone(&deps.store),
                 directory: Arc::clone(directory),
+                memory: Arc::clone(memory),
                 channels: Arc::clone(&watches.channels),
                 wake_ups: Arc::clone(&watches.wake_ups),
                 orphans: Arc::clone(&images.orphans),
@@ -364,9 +368,11 @@ impl Checker {
         }
     }
 
-    /// Returns what is known of a name's session.
+    /// Returns what is known of a name's session, which is used by that: it stays until the asker has looked for it.
     fn known(&self, name: &SessionName) -> Option<Extent> {
-        self.directory.get(name).map(|session| session.extent())
+        let session = self.directory.get(name)?;
+        self.memory.note_use(&session);
+        Some(session.extent())
     }
 
     /// Hands the sessions that other servers wrote to over to the writer. `known` is from before the query.
@@ -406,6 +412,12 @@ impl Checker {
 }
 
 impl Service {
+    /// Returns true if other servers may write to the store.
+    #[must_use]
+    pub fn has_replicas(&self) -> bool {
+        self.inner.deps.store.shared().is_some()
+    }
+
     /// Brings a session up to date with what other servers wrote before this call. Does nothing for an embedded store.
     ///
     /// # Errors
@@ -413,13 +425,30 @@ impl Service {
     /// [`ServiceError::Unreachable`] if the store does not answer in time; or the reason why its commits cannot be
     /// taken in.
     pub async fn catch_up(&self, name: &SessionName) -> Result<(), ServiceError> {
-        if self.inner.deps.store.shared().is_none() {
+        self.catch_up_all([name]).await
+    }
+
+    /// Brings sessions up to date, with one query for all.
+    ///
+    /// # Errors
+    ///
+    /// See [`Service::catch_up`].
+    pub(super) async fn catch_up_all<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a SessionName> + Send,
+    ) -> Result<(), ServiceError> {
+        if !self.has_replicas() {
             return Ok(());
         }
-        let checked = self.inner.heads.ask(name)?;
-        match timeout(WAIT_MAX, checked).await {
-            Ok(Ok(checked)) => checked,
-            Ok(Err(_)) | Err(_) => Err(ServiceError::Unreachable),
+        let asked: Result<Vec<_>, _> =
+            names.into_iter().map(|name| self.inner.heads.ask(name)).collect();
+        let deadline = Instant::now() + WAIT_MAX;
+        for checked in asked? {
+            match timeout_at(deadline.into(), checked).await {
+                Ok(Ok(checked)) => checked?,
+                Ok(Err(_)) | Err(_) => return Err(ServiceError::Unreachable),
+            }
         }
+        Ok(())
     }
 }

@@ -73,7 +73,7 @@ impl Service {
         let follow =
             search.clone().map(|search| -> Follow { Box::new(move |name| search.note(name)) });
         let others = (&watches, &images, follow);
-        let heads = HeadChecks::start(&deps, &sessions.directory, others, &jobs)?;
+        let heads = HeadChecks::start(&deps, &sessions, others, &jobs)?;
         let searches = Searches::start(&deps, &sessions, &heads, options.search.zip(search))?;
         let activity = Compaction::start(&deps, &sessions.directory)?;
         let parts = Parts {

@@ -250,3 +250,45 @@ async fn each_server_signs_what_the_others_accept() {
         assert_eq!(answer.is(200).body(), png(8, 8, 1), "{address}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_login_on_one_server_is_taken_by_the_others() {
+    let (_, servers) = cluster(&[]);
+    let secret = token(&servers[0], &["create", "--name", "page", "--scopes", "admin"]);
+    let origin = |server: &Server| format!("http://{}", server.authority());
+    let log_in = client().post(format!("{}/ui/session", origin(&servers[0])));
+    let log_in = log_in.header("origin", origin(&servers[0]));
+    let log_in = log_in.json(&json!({ "token": secret }));
+    let answer = ask(log_in).await;
+    let cookie = answer.is(200).header("set-cookie");
+    let login = cookie.split([';', '=']).nth(1).expect("a value");
+    for server in &servers {
+        let (_, port) = server.authority().rsplit_once(':').expect("a port");
+        let listed = client().get(format!("{}/v1/sessions", origin(server)));
+        ask(listed.header("cookie", format!("blackboard-{port}={login}"))).await.is(200);
+        let forged = client().get(format!("{}/v1/sessions", origin(server)));
+        ask(forged.header("cookie", format!("blackboard-{port}={}", &login[1..]))).await.is(401);
+    }
+}
+
+/// A request may name a session besides the one of its path.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_session_that_is_named_elsewhere_is_up_to_date_too() {
+    let (_, servers) = cluster(&[]);
+    let (source, other) = (boards(&servers, "source"), boards(&servers, "other"));
+    source[0].post("requests", r#"{"text":"lantern"}"#).await.is(201);
+    for round in 0..10_usize {
+        let at = |turn: usize| (round + turn) % servers.len();
+        let fork = || source[at(1)].post("fork", r#"{"to":"other"}"#);
+        other[at(0)].post("requests", "{}").await.is(201);
+        fork().await.problem(409, "session-exists");
+        other[at(2)].delete("").await.is(200);
+        fork().await.is(201);
+        servers[at(2)].get("/v1/search?q=lantern&session=other").await.is(200);
+        other[at(0)].delete("").await.is(200);
+        let gone = servers[at(1)].get("/v1/search?q=lantern&session=other").await;
+        gone.problem(404, "session-not-found");
+    }
+}

@@ -36,7 +36,11 @@ pub(crate) fn encoded(text: &str) -> String {
 
 /// The binary, with none of the caller's settings.
 pub(crate) fn blackboard(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_blackboard"));
+    of_binary(env!("CARGO_BIN_EXE_blackboard"), arguments)
+}
+
+fn of_binary(binary: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("BLACKBOARD_") {
             command.env_remove(name);
@@ -127,6 +131,12 @@ fn replicas() -> usize {
     replicas.map_or(1, |number| number.parse().expect("BLACKBOARD_TEST_REPLICAS is a number"))
 }
 
+/// The binary of every other one of them: of another version, by `BLACKBOARD_TEST_OTHER`.
+fn other_binary() -> String {
+    std::env::var("BLACKBOARD_TEST_OTHER")
+        .unwrap_or_else(|_| env!("CARGO_BIN_EXE_blackboard").to_owned())
+}
+
 /// Addresses that take turns.
 #[derive(Clone)]
 struct Turns {
@@ -177,16 +187,9 @@ impl Server {
         let home = Arc::new(tempfile::tempdir().expect("a directory"));
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let said = Arc::new(Mutex::new(String::new()));
-        let (child, address, followers) = launch(&home, schema.as_ref(), &flags, &said);
-        let mut followers = Vec::from(followers);
-        let (mut others, mut addresses) = (Vec::new(), vec![address.clone()]);
-        let count = if schema.is_some() { replicas() } else { 1 };
-        for _ in 1..count {
-            let (other, address, more) = launch(&home, schema.as_ref(), &flags, &said);
-            others.push(other);
-            addresses.push(address);
-            followers.extend(more);
-        }
+        let Launched { child, others, addresses, followers } =
+            launch_all(&home, schema.as_ref(), &flags, &said);
+        let address = addresses[0].clone();
         let turns = Turns::of(addresses);
         let (canaries, http) = (Canaries::default(), client_with(canaries::headers()));
         Self { child, others, turns, address, said, followers, canaries, flags, home, schema, http }
@@ -289,20 +292,11 @@ impl Server {
 
     /// Starts again on the same directory; the address may be another.
     pub(crate) fn start_again(&mut self) {
-        let followers;
-        let schema = self.schema.as_ref();
-        (self.child, self.address, followers) = launch(&self.home, schema, &self.flags, &self.said);
-        self.followers.extend(followers);
-        let mut addresses = vec![self.address.clone()];
-        let count = if self.schema.is_some() { replicas() } else { 1 };
-        for _ in 1..count {
-            let (other, address, followers) =
-                launch(&self.home, self.schema.as_ref(), &self.flags, &self.said);
-            self.others.push(other);
-            addresses.push(address);
-            self.followers.extend(followers);
-        }
-        self.turns = Turns::of(addresses);
+        let launched = launch_all(&self.home, self.schema.as_ref(), &self.flags, &self.said);
+        (self.child, self.others) = (launched.child, launched.others);
+        self.followers.extend(launched.followers);
+        self.address = launched.addresses[0].clone();
+        self.turns = Turns::of(launched.addresses);
     }
 }
 
@@ -327,8 +321,39 @@ impl Drop for Server {
     }
 }
 
+/// Servers that listen.
+struct Launched {
+    child: Child,
+    others: Vec<Child>,
+    addresses: Vec<String>,
+    followers: Vec<JoinHandle<()>>,
+}
+
+/// Starts as many servers as a test has, every other one of the other version.
+fn launch_all(
+    home: &TempDir,
+    schema: Option<&Schema>,
+    flags: &[String],
+    said: &Arc<Mutex<String>>,
+) -> Launched {
+    let (own, other) = (env!("CARGO_BIN_EXE_blackboard"), other_binary());
+    let (child, address, followers) = launch(own, home, schema, flags, said);
+    let (mut others, mut addresses) = (Vec::new(), vec![address]);
+    let mut followers = Vec::from(followers);
+    let count = if schema.is_some() { replicas() } else { 1 };
+    for number in 1..count {
+        let binary = if number % 2 == 1 { &other } else { own };
+        let (child, address, more) = launch(binary, home, schema, flags, said);
+        others.push(child);
+        addresses.push(address);
+        followers.extend(more);
+    }
+    Launched { child, others, addresses, followers }
+}
+
 /// Starts it, and waits until it says where it listens; who reads what it says goes on until it ends.
 fn launch(
+    binary: &str,
     home: &TempDir,
     schema: Option<&Schema>,
     flags: &[String],
@@ -336,7 +361,7 @@ fn launch(
 ) -> (Child, String, [JoinHandle<()>; 2]) {
     let log: &[&str] =
         if flags.iter().any(|flag| flag == "--log") { &[] } else { &["--log", "trace"] };
-    let mut serve = blackboard(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut serve = of_binary(binary, &["serve", "--listen", "127.0.0.1:0"]);
     match schema {
         Some(schema) => serve.args(["--store", schema.url()]),
         None => serve.arg("--data").arg(home.path().join("data")),

@@ -78,7 +78,9 @@ impl Guard {
             Err(problem) => return Ok((*problem).into_response()),
         };
         let uri = request.uri().clone();
-        if let Some(problem) = self.catch_up(&caller, uri.path()).await {
+        if self.service.has_replicas()
+            && let Some(problem) = self.catch_up(&caller, uri.path()).await
+        {
             return Ok(problem.into_response());
         }
         // A write that succeeded is reported, even if the rights end meanwhile.
@@ -123,9 +125,10 @@ impl Guard {
     }
 
     /// Brings the session of a path up to date with what other servers wrote.
-    async fn catch_up(&self, caller: &Caller, path: &str) -> Option<Problem> {
+    async fn catch_up(&self, caller: &Caller, path: &str) -> Option<Box<Problem>> {
         let session = session_of(path).filter(|session| caller.reaches(session))?;
-        self.service.catch_up(&session).await.err().map(Problem::from)
+        let behind = self.service.catch_up(&session).await.err()?;
+        Some(Box::new(Problem::from(behind)))
     }
 
     fn admit(&self, request: &Request) -> Result<Caller, Box<Problem>> {

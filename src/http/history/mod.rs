@@ -76,7 +76,7 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
-    let source = writing.elsewhere(to)?;
+    let source = writing.elsewhere(to).await?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }

@@ -23,14 +23,15 @@ impl Writing {
         &self.session
     }
 
-    /// Redirects the write to another session, and returns the session in the path.
-    pub(in crate::http) fn elsewhere(
+    /// Redirects the write to another session, brought up to date, and returns the session in the path.
+    pub(in crate::http) async fn elsewhere(
         &mut self,
         session: SessionName,
     ) -> Result<SessionName, Problem> {
         if !self.caller.reaches(&session) {
             return Err(no_session(&session).into());
         }
+        self.service.catch_up(&session).await?;
         Ok(std::mem::replace(&mut self.session, session))
     }
 

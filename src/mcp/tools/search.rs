@@ -28,7 +28,7 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     let query = SearchQuery::params(&mut params)?;
     params.finish()?;
     call.finish()?;
-    query.check_session(&call.service, call.caller())?;
+    query.check_session(&call.service, call.caller()).await?;
     if let Some(session) = &session
         && let Some(extent) = call.service.extent(session)?
     {

@@ -142,7 +142,7 @@ impl Service {
     ) -> Result<Hits, ServiceError> {
         let progress = self.progress()?;
         let query = sought.query.clone();
-        let (turn, ranked) = if self.inner.deps.store.shared().is_some() {
+        let (turn, ranked) = if self.has_replicas() {
             let turn = self.inner.searches.turns.wait().await?;
             let store = Arc::clone(&self.inner.deps.store);
             let look = move || in_store(&*store, &sought);
@@ -183,7 +183,7 @@ impl Service {
         deadline: Instant,
     ) -> Result<(), ServiceError> {
         let progress = self.progress()?;
-        let is_shared = self.inner.deps.store.shared().is_some();
+        let is_shared = self.has_replicas();
         let mut ticks = progress.ticks();
         loop {
             let head =
@@ -224,8 +224,8 @@ impl Service {
     /// Returns those matches that are on their boards and match there.
     async fn hits(&self, query: &Query, ranked: &[Ranked]) -> Result<Vec<Hit>, ServiceError> {
         let mut found = Vec::new();
+        self.catch_up_all(ranked.iter().map(|ranked| &ranked.session)).await?;
         for ranked in ranked {
-            self.catch_up(&ranked.session).await?;
             let board = match self.published(&ranked.session).await {
                 Ok(Some(Published { board, .. })) => board,
                 Ok(None) | Err(ServiceError::Damaged) => continue,

@@ -126,6 +126,26 @@ impl Directory {
         Ok(id)
     }
 
+    /// Removes a session whose board is not in memory and that nobody watches; a store that other servers write to is
+    /// asked for it again. Returns true if it was removed.
+    pub(crate) fn release(&self, session: &Arc<Session>) -> bool {
+        let name = session.name();
+        let Some(shard) = self.shard(name) else { return false };
+        // Held to the end, so that the session is not published meanwhile.
+        let mut sessions = shard.write();
+        let is_listed = sessions.get(name).is_some_and(|found| Arc::ptr_eq(found, session));
+        if !is_listed || session.is_in_use() || session.is_damaged() {
+            return false;
+        }
+        sessions.remove(name);
+        self.identities.remove(session.extent().session);
+        for names in [&self.names, &self.asking, &self.requesting, &self.over_budget] {
+            note(names, name, false);
+        }
+        self.labels.note(name, None);
+        true
+    }
+
     /// Publishes a session's board and commits; a new name is added.
     pub(crate) fn publish(
         &self,

@@ -150,7 +150,7 @@ impl Service {
     ) -> Result<Vec<Found>, ServiceError> {
         let (service, listing) = (self.clone(), Arc::clone(listing));
         let look = move || service.select(&listing, &from, limit, among);
-        if self.inner.deps.store.shared().is_some() {
+        if self.has_replicas() {
             return with_files(look).await.map_err(|_| ServiceError::Fault)?;
         }
         compute(look).await.map_err(|_| ServiceError::Fault)?

@@ -29,6 +29,10 @@ const WEIGHED_AFTER: Duration = Duration::from_secs(2);
 /// A session unused for so many ticks is idle.
 const IDLE_TICKS: u32 = 8;
 
+/// A session unused for so many ticks may leave the directory of a store that other servers write to: 30 s, longer than
+/// any request takes from the check of its session to the look for it.
+const RELEASED_TICKS: u32 = 120;
+
 /// The change of a board in bytes of text after which it is weighed again.
 const WEIGHED_STEP: u64 = 8 << 10;
 
@@ -83,9 +87,14 @@ impl MemoryBudget {
         u32::try_from(self.begun.elapsed().as_millis() / TICK.as_millis()).unwrap_or(u32::MAX)
     }
 
+    /// Notes that a session is used.
+    pub(crate) fn note_use(&self, session: &Session) {
+        session.touch(self.tick());
+    }
+
     /// Notes that a session is used, so that it is weighed some time later.
     pub(crate) fn touch(&self, session: &Arc<Session>) {
-        session.touch(self.tick());
+        self.note_use(session);
         if session.is_to_be_weighed() {
             let mut used = self.used.lock();
             used.push(Arc::clone(session));
@@ -136,6 +145,7 @@ impl MemoryBudget {
 
     /// Counts a board once it has changed by much, since weighing visits each agent.
     pub(crate) fn weigh_published(&self, session: &Session, board: &Board) {
+        self.note_use(session);
         if board.life().is_none() {
             // A deleted session's board need not stay.
             self.weigh(session);
@@ -263,6 +273,10 @@ impl Evictor {
     fn clear(&self) -> bool {
         // Past boards go first, since no write waits for them.
         self.past_boards.clear(|| self.memory.is_cleared());
+        let now = self.memory.tick();
+        if self.store.shared().is_some() {
+            self.release(now.saturating_sub(RELEASED_TICKS));
+        }
         let mut hot = Vec::new();
         self.directory.visit(|session| {
             if session.is_hot() {
@@ -272,11 +286,29 @@ impl Evictor {
         hot.sort_by_key(|(used, _)| *used);
         // The last used board stays, or a session larger than the budget would be loaded again and again.
         hot.pop();
-        let now = self.memory.tick();
         let idle = hot.partition_point(|(used, _)| used.saturating_add(IDLE_TICKS) <= now);
         let (idle, busy) = hot.split_at(idle);
         // Rendering a text is cheaper than loading a board, but an idle board is not missed.
         self.clear_of(idle) || self.clear_of(busy)
+    }
+
+    /// Releases the least recently used of the sessions that were not used since a tick, until there is room.
+    pub(crate) fn release(&self, since: u32) {
+        let mut unused = Vec::new();
+        self.directory.visit(|session| {
+            if session.used() < since && !session.is_in_use() {
+                unused.push((session.used(), Arc::clone(session)));
+            }
+        });
+        unused.sort_by_key(|(used, _)| *used);
+        for (_, session) in unused {
+            if self.memory.is_cleared() {
+                return;
+            }
+            if self.directory.release(&session) {
+                self.memory.forget(&session);
+            }
+        }
     }
 
     /// Drops the texts that readers made, then the boards.

@@ -171,6 +171,11 @@ impl Session {
         matches!(&*self.shown.read(), Shown::Hot(_))
     }
 
+    /// Returns true if its board is in memory or pinned, or somebody watches it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.is_hot() || self.pins.load(Ordering::Acquire) > 0 || self.is_watched()
+    }
+
     /// Returns true if the session exists, and is no placeholder or deleted.
     pub(crate) fn exists(&self) -> bool {
         self.shown.read().life().is_some()

@@ -5,11 +5,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tempfile::TempDir;
 
-use super::clock::{add, put, value};
+use super::clock::{LONG, add, put, value};
 use super::common::two;
 use super::service::*;
 use crate::board::{LogName, Revision, SessionCommand};
+use crate::service::sessions::memory_budget::Evictor;
 use crate::service::*;
+use crate::store::Store;
 
 async fn caught_up(service: &Service, session: &str) -> Option<Arc<Board>> {
     service.catch_up(&name(session)).await.unwrap();
@@ -105,4 +107,54 @@ async fn the_leader_expires_what_another_server_wrote() {
     }
     let board = caught_up(&other, "s").await.unwrap();
     assert_eq!(board.revision(), Revision(2));
+}
+
+/// The directory of a server is a cache of the sessions that it is asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn unused_sessions_leave_the_directory_and_are_found_again() {
+    let dir = TempDir::new().unwrap();
+    let (stores, [one, other]) = two(dir.path());
+    stop(other).await;
+    let store: Arc<dyn Store> = Arc::clone(&stores[1]) as _;
+    let options = Options { memory_budget: 1, ..Options::default() };
+    let small = Service::start_with(Arc::clone(&store), POLICY, Clock::system(), options).unwrap();
+    for n in 0..20 {
+        one.receipt(request(&format!("s{n}"), r#""r""#), vec![]).await.unwrap();
+        caught_up(&small, &format!("s{n}")).await.unwrap();
+    }
+    let sessions = &small.inner.sessions;
+    let directory = &sessions.directory;
+    let known = || {
+        let mut known = Vec::new();
+        directory.visit(|session| known.push((session.name().clone(), session.is_in_use())));
+        known
+    };
+    let watch = small.watch(&name("s3")).unwrap();
+    let evicted = async {
+        while known().iter().filter(|(_, is_in_use)| *is_in_use).count() > 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, evicted).await.unwrap();
+    assert_eq!(known().len(), 20);
+    let held = sessions.memory.held();
+    let evictor = Evictor {
+        memory: Arc::clone(&sessions.memory),
+        past_boards: Arc::clone(&sessions.past_boards),
+        directory: Arc::clone(directory),
+        store,
+    };
+    evictor.release(u32::MAX);
+    assert!(known().iter().all(|(_, is_in_use)| *is_in_use), "{:?}", known());
+    assert!(directory.get(&name("s3")).is_some(), "a watched one stays");
+    assert!(sessions.memory.held() < held / 2);
+
+    for n in 0..20 {
+        let session = format!("s{n}");
+        let receipt = small.receipt(request(&session, r#""r""#), vec![]).await.unwrap();
+        assert_eq!(receipt.board.revision(), Revision(2));
+        let board = caught_up(&one, &session).await.unwrap();
+        assert_eq!(board.log(&LogName::Requests).unwrap().len(), 2);
+    }
+    drop(watch);
 }

@@ -55,16 +55,20 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to a service, and makes the schema if there is none. Blocks.
+    /// Connects to a service, and makes or migrates the schema. Blocks.
     ///
     /// # Errors
     ///
     /// [`StoreError::Postgres`] if the service is refused, [`StoreError::Unreachable`].
     pub fn open(url: &PostgresUrl) -> Result<Self, StoreError> {
+        Self::open_with(url, schema::STEPS)
+    }
+
+    fn open_with(url: &PostgresUrl, steps: &[&str]) -> Result<Self, StoreError> {
         let connections = Arc::new(Connections::to(url)?);
         let meta = connections.wait(async {
             let mut client = connection::connect(url, |_| {}).await?;
-            schema::open(&mut client).await
+            schema::open(&mut client, steps).await
         })?;
         let pulse = Arc::new(Pulse::default());
         let hints = Hints::new(&meta.schema);

@@ -1,18 +1,16 @@
-//! The schema: made at the first start, and checked at each.
+//! The schema: made at the first start, migrated and checked at each.
 //!
 //! A server serves beside servers of the next version: a migration adds only what this version ignores.
 
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
 use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
 use crate::store::{PostgresError, StoreError};
 
-/// The version that this program writes.
-pub(super) const VERSION: i32 = 1;
-
-const TABLES: &str = include_str!("schema.sql");
+/// The steps that make the schema, each from the version before it. The version is the number of steps.
+pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
 
 /// The store's identity and its key.
 pub(super) struct Meta {
@@ -21,42 +19,57 @@ pub(super) struct Meta {
     pub(super) schema: String,
 }
 
-/// Refuses a server that would lose commits, and makes the schema if there is none.
-pub(super) async fn open(client: &mut Client) -> Result<Meta, StoreError> {
+/// Refuses a server that would lose commits, and makes or migrates the schema.
+pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, StoreError> {
     check(client).await?;
     let schema = schema(client).await?;
     let transaction = client.transaction().await.map_err(PostgresError::Server)?;
     // Servers that start at the same time take turns.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended('blackboard schema ' || current_schema(), 0))";
     transaction.execute(lock, &[]).await.map_err(PostgresError::Server)?;
-    let made = "SELECT to_regclass('meta') IS NOT NULL";
-    let made: bool = transaction
-        .query_one(made, &[])
-        .await
-        .and_then(|row| row.try_get(0))
-        .map_err(PostgresError::Server)?;
-    if !made {
-        transaction.batch_execute(TABLES).await.map_err(PostgresError::Server)?;
+    let version = i32::try_from(steps.len()).unwrap_or(i32::MAX);
+    let found = found(&transaction).await?;
+    // A server of the version before the last may be running: its successor must not change the schema under it.
+    if found.is_some_and(|found| found < 1 || found.abs_diff(version) > 1) {
+        return Err(PostgresError::Schema { found: found.unwrap_or(0), known: version }.into());
+    }
+    let made = usize::try_from(found.unwrap_or(0)).unwrap_or(0);
+    for step in steps.iter().skip(made) {
+        transaction.batch_execute(step).await.map_err(PostgresError::Server)?;
+    }
+    if found.is_none() {
         let epoch = Uuid::new_v4().as_bytes().to_vec();
         let key = SigningKey::random_bytes().to_vec();
         let insert = "INSERT INTO meta (id, version, epoch, signing_key) VALUES (1, $1, $2, $3)";
-        let insert = transaction.execute(insert, &[&VERSION, &epoch, &key]).await;
+        let insert = transaction.execute(insert, &[&version, &epoch, &key]).await;
         insert.map_err(PostgresError::Server)?;
+    } else if found.is_some_and(|found| found < version) {
+        let update = "UPDATE meta SET version = $1 WHERE id = 1";
+        transaction.execute(update, &[&version]).await.map_err(PostgresError::Server)?;
     }
-    let meta = "SELECT version, epoch, signing_key FROM meta WHERE id = 1";
-    let row = transaction.query_opt(meta, &[]).await.map_err(PostgresError::Server)?;
-    let row = row.ok_or(StoreError::DamagedMeta)?;
-    let read = || -> Result<(i32, Vec<u8>, Vec<u8>), tokio_postgres::Error> {
-        Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+    let meta = "SELECT epoch, signing_key FROM meta WHERE id = 1";
+    let row = transaction.query_one(meta, &[]).await.map_err(PostgresError::Server)?;
+    let read = || -> Result<(Vec<u8>, Vec<u8>), tokio_postgres::Error> {
+        Ok((row.try_get(0)?, row.try_get(1)?))
     };
-    let (found, epoch, key) = read().map_err(|_| StoreError::DamagedMeta)?;
-    if !(VERSION..=VERSION + 1).contains(&found) {
-        return Err(PostgresError::Schema { found, known: VERSION }.into());
-    }
+    let (epoch, key) = read().map_err(|_| StoreError::DamagedMeta)?;
     transaction.commit().await.map_err(PostgresError::Server)?;
     let epoch = epoch.try_into().map_err(|_| StoreError::DamagedMeta)?;
     let signing_key = SigningKey::of(&key)?;
     Ok(Meta { epoch: Epoch(u128::from_be_bytes(epoch)), signing_key, schema })
+}
+
+/// Returns the version of the schema, or `None` if there is none.
+async fn found(transaction: &Transaction<'_>) -> Result<Option<i32>, StoreError> {
+    let made = "SELECT to_regclass('meta') IS NOT NULL";
+    let made = transaction.query_one(made, &[]).await.map_err(PostgresError::Server)?;
+    if !made.try_get::<_, bool>(0).map_err(PostgresError::Server)? {
+        return Ok(None);
+    }
+    let version = "SELECT version FROM meta WHERE id = 1";
+    let row = transaction.query_opt(version, &[]).await.map_err(PostgresError::Server)?;
+    let row = row.ok_or(StoreError::DamagedMeta)?;
+    Ok(Some(row.try_get(0).map_err(|_| StoreError::DamagedMeta)?))
 }
 
 async fn check(client: &Client) -> Result<(), StoreError> {

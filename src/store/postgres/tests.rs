@@ -155,28 +155,35 @@ fn an_append_finds_its_rows_by_primary_keys() {
 
 #[test]
 #[ignore = "needs PostgreSQL; tests/run has one"]
-fn the_next_version_of_the_schema_is_served_and_no_later_one() {
-    let url = url();
-    let store = PostgresStore::open(&url).unwrap();
-    let set = |version: i32| {
-        let set = store.connections.wait(async {
-            let client = store.connections.writer().await?;
-            let sql = "UPDATE meta SET version = $1";
-            client.execute(sql, &[&version]).await.map_err(error::failed)
-        });
-        set.unwrap();
+fn servers_one_version_apart_share_a_schema_and_others_are_refused() {
+    let (url, session) = (url(), session());
+    let steps = |count: usize| {
+        let more = ["ALTER TABLE session ADD COLUMN note text", "CREATE TABLE note (session uuid)"];
+        schema::STEPS.iter().copied().chain(more).take(count).collect::<Vec<_>>()
     };
-    set(schema::VERSION + 1);
-    let next = PostgresStore::open(&url).unwrap();
-    assert_eq!(next.epoch(), store.epoch());
-    for version in [schema::VERSION + 2, schema::VERSION - 1] {
-        set(version);
-        let refused = PostgresStore::open(&url).unwrap_err();
-        assert!(
-            matches!(refused, StoreError::Postgres(PostgresError::Schema { found, .. }) if found == version),
-            "{refused}"
-        );
-    }
+    let version = schema::STEPS.len();
+    let now = PostgresStore::open(&url).unwrap();
+    let next = PostgresStore::open_with(&url, &steps(version + 1)).unwrap();
+    assert_eq!(next.epoch(), now.epoch());
+    assert_eq!(now.append(&[run("s", session, 0, Vec::new())]), [Outcome::Appended]);
+    assert_eq!(next.append(&[run("s", session, 1, Vec::new())]), [Outcome::Appended]);
+    let again = PostgresStore::open(&url).unwrap();
+    assert_eq!(again.append(&[run("s", session, 2, Vec::new())]), [Outcome::Appended]);
+    let last = PostgresStore::open_with(&url, &steps(version + 2)).unwrap();
+    assert_eq!(last.append(&[run("s", session, 3, Vec::new())]), [Outcome::Appended]);
+    let refused = |steps: &[&str], found: usize| {
+        let refused = PostgresStore::open_with(&url, steps).unwrap_err();
+        let is_told = |told: i32| usize::try_from(told) == Ok(found);
+        let is_schema = matches!(refused, StoreError::Postgres(PostgresError::Schema { found, .. }) if is_told(found));
+        assert!(is_schema, "{refused}");
+    };
+    refused(schema::STEPS, version + 2);
+    let set = last.connections.wait(async {
+        let client = last.connections.writer().await?;
+        client.execute("UPDATE meta SET version = 1", &[]).await.map_err(error::failed)
+    });
+    set.unwrap();
+    refused(&steps(version + 2), 1);
 }
 
 #[test]
