@@ -125,8 +125,8 @@ impl IdleConnections {
                 biased;
                 place = place.as_mut() => return place.ok(),
                 () = self.again.notified() => {}
-                // Incomplete heads may have passed their grace by now.
-                () = sleep(HEAD_GRACE) => victim = None,
+                // Incomplete heads may have passed their grace by now; a victim that is told closes, however late.
+                () = sleep(HEAD_GRACE) => {}
             }
         }
     }

@@ -155,7 +155,7 @@ fn an_append_finds_its_rows_by_primary_keys() {
 
 #[test]
 #[ignore = "needs PostgreSQL; tests/run has one"]
-fn servers_one_version_apart_share_a_schema_and_others_are_refused() {
+fn servers_one_version_apart_share_a_schema_and_no_others() {
     let (url, session) = (url(), session());
     let steps = |count: usize| {
         let more = ["ALTER TABLE session ADD COLUMN note text", "CREATE TABLE note (session uuid)"];
