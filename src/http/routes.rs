@@ -206,8 +206,8 @@ pub fn router(
     page: Option<Page>,
 ) -> Router {
     metrics::begin();
-    let (described, methods, document) = whole();
-    let document = docs::Document::new(&document);
+    let (described, methods, _) = whole();
+    let document = docs::Document::new(|| whole().2);
     let paths = doors.iter().map(|door| door.path).collect();
     let credentials = page.as_ref().map(|page| Arc::clone(&page.credentials));
     let guard = Guard { tokens, service: service.clone(), doors: paths, credentials };

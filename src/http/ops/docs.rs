@@ -7,11 +7,13 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use tokio::sync::OnceCell;
 use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::Config;
 
 use crate::api::params::Params;
 use crate::board::Code;
+use crate::fairness::compute;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::response::problem::Problem;
@@ -24,19 +26,24 @@ const PAGE: HeaderValue = HeaderValue::from_static(
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The document's texts, rendered once.
+/// The document, rendered at the first request for it: most servers are never asked.
 #[derive(Clone)]
-pub(crate) struct Document(Arc<Texts>);
+pub(crate) struct Document(Arc<Parts>);
+
+struct Parts {
+    make: fn() -> OpenApi,
+    texts: OnceCell<Texts>,
+    page: Arc<Config<'static>>,
+}
 
 struct Texts {
     yaml: String,
     json: String,
-    page: Arc<Config<'static>>,
 }
 
 impl Document {
-    /// Renders the document in both forms. A test of the command ensures that rendering succeeds.
-    pub(crate) fn new(document: &OpenApi) -> Self {
+    /// Takes the maker of the document.
+    pub(crate) fn new(make: fn() -> OpenApi) -> Self {
         let page = Config::new(["/openapi.json"])
             .use_base_layout()
             .validator_url("none")
@@ -45,11 +52,21 @@ impl Document {
             .display_operation_id(true)
             .display_request_duration(true)
             .filter(true);
-        Self(Arc::new(Texts {
-            yaml: yaml(document).unwrap_or_default(),
-            json: document.to_pretty_json().unwrap_or_default() + "\n",
-            page: Arc::new(page),
-        }))
+        Self(Arc::new(Parts { make, texts: OnceCell::new(), page: Arc::new(page) }))
+    }
+
+    /// Returns the document in both forms. A test of the command ensures that rendering succeeds.
+    async fn texts(&self) -> Result<&Texts, Problem> {
+        let make = self.0.make;
+        let render = move || {
+            let document = make();
+            Texts {
+                yaml: yaml(&document).unwrap_or_default(),
+                json: document.to_pretty_json().unwrap_or_default() + "\n",
+            }
+        };
+        let failed = |_| Problem::new(Code::Internal, "the document could not be rendered");
+        self.0.texts.get_or_try_init(|| compute(render)).await.map_err(failed)
     }
 }
 
@@ -60,7 +77,7 @@ pub(crate) async fn openapi_yaml(
     State(document): State<Document>,
     reading: Reading,
 ) -> Result<Response, Early> {
-    reading.text("application/yaml", &document.0.yaml)
+    reading.text("application/yaml", &document.texts().await?.yaml)
 }
 
 /// Read this document as JSON
@@ -70,7 +87,7 @@ pub(crate) async fn openapi_json(
     State(document): State<Document>,
     reading: Reading,
 ) -> Result<Response, Early> {
-    reading.text("application/json", &document.0.json)
+    reading.text("application/json", &document.texts().await?.json)
 }
 
 /// Redirect to the page of this document
