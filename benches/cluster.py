@@ -16,8 +16,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests"))
 from board_server import Server  # noqa: E402
@@ -27,6 +27,8 @@ REPLICAS = 3
 CONNECTIONS = 192
 SESSIONS = 100
 COMMITS_A_SECOND = 500
+WRITERS = 10
+SETTLE_S = 2
 
 LOAD = """
 local n, id, threads = 0, 0, 0
@@ -93,61 +95,57 @@ def pgbench(scratch, cluster, seconds, connections):
     return float(re.search(r"tps = ([0-9.]+)", done.stdout)[1])
 
 
-class Watched:
-    """A session written through one replica and followed through another."""
+def follow(address, until):
+    """When each revision's event came. `time.monotonic` is one clock for all processes."""
+    seen = {}
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection.request("GET", "/v1/sessions/watched/events?after=1")
+    for line in connection.getresponse():
+        if line.startswith(b"id: "):
+            # A comment in a silence repeats the last one.
+            seen.setdefault(int(line[4:]), time.monotonic())
+        elif time.monotonic() > until:
+            return seen
 
-    def __init__(self, replicas, seconds):
-        self.replicas, self.until = replicas, time.monotonic() + seconds
-        self.acknowledged, self.seen, self.sent = {}, {}, 0
-        self.lock = threading.Lock()
 
-    def follow(self):
-        connection = http.client.HTTPConnection(*self.replicas[1].address, timeout=30)
-        connection.request("GET", "/v1/sessions/watched/events?after=1")
-        events = connection.getresponse()
-        for line in events:
-            if line.startswith(b"id: "):
-                self.seen[int(line[4:])] = time.monotonic()
-            if time.monotonic() > self.until:
-                return
-
-    def write(self, number, writers):
-        connection = http.client.HTTPConnection(*self.replicas[number % len(self.replicas)].address, timeout=30)
-        every, due = writers / COMMITS_A_SECOND, time.monotonic()
-        while time.monotonic() < self.until - 1:
-            name = "watched" if number == 0 else f"other-{number}"
-            connection.request("POST", f"/v1/sessions/{name}/requests", '{"n":1}', {"content-type": "application/json"})
-            answer = connection.getresponse()
-            revision = json.loads(answer.read())["revision"]
-            now = time.monotonic()
-            with self.lock:
-                self.sent += 1
-                if number == 0:
-                    self.acknowledged[revision] = now
-            due += every
-            time.sleep(max(0.0, due - time.monotonic()))
+def write(address, number, until):
+    """The number of writes, and when each revision of the watched session was acknowledged."""
+    acknowledged, sent = {}, 0
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    name = "watched" if number == 0 else f"other-{number}"
+    due = time.monotonic()
+    while time.monotonic() < until:
+        connection.request("POST", f"/v1/sessions/{name}/requests", '{"n":1}', {"content-type": "application/json"})
+        revision = json.loads(connection.getresponse().read())["revision"]
+        sent += 1
+        if number == 0:
+            acknowledged[revision] = time.monotonic()
+        due += WRITERS / COMMITS_A_SECOND
+        time.sleep(max(0.0, due - time.monotonic()))
+    return sent, acknowledged
 
 
 def events(replicas, seconds):
-    """The times from acknowledgement to event in ms, sorted, and the commits a second."""
-    connection = http.client.HTTPConnection(*replicas[0].address)
+    """The times from acknowledgement to event in ms, sorted, at another replica and at the writer's; the commits a second.
+
+    Each client is a process of its own: threads of one would wait for its lock, and that would be measured.
+    """
+    addresses = [replica.address for replica in replicas]
+    connection = http.client.HTTPConnection(*addresses[0])
     connection.request("PUT", "/v1/sessions/watched", "{}", {"content-type": "application/json"})
     connection.getresponse().read()
-    watched, writers = Watched(replicas, seconds), 10
-    threads = [threading.Thread(target=watched.follow)]
-    threads += [threading.Thread(target=watched.write, args=(number, writers)) for number in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads[1:]:
-        thread.join()
-    last = time.monotonic() + 5
-    while set(watched.acknowledged) - set(watched.seen) and time.monotonic() < last:
-        time.sleep(0.1)
-    missing = set(watched.acknowledged) - set(watched.seen)
+    until = time.monotonic() + seconds
+    with ProcessPoolExecutor(WRITERS + 2) as pool:
+        following = [pool.submit(follow, address, until + SETTLE_S) for address in (addresses[1], addresses[0])]
+        writing = [pool.submit(write, addresses[number % len(addresses)], number, until) for number in range(WRITERS)]
+        sent = sum(one.result()[0] for one in writing)
+        acknowledged = writing[0].result()[1]
+        seen = [one.result() for one in following]
+    missing = [one for one in acknowledged if any(one not in some for some in seen)]
     if missing:
         raise RuntimeError(f"{len(missing)} events did not come")
-    late = [max(0.0, watched.seen[one] - at) * 1e3 for one, at in watched.acknowledged.items()]
-    return sorted(late), watched.sent / (seconds - 1)
+    late = [sorted(max(0.0, some[one] - at) * 1e3 for one, at in acknowledged.items()) for some in seen]
+    return *late, sent / seconds
 
 
 def main():
@@ -166,9 +164,10 @@ def main():
             replica.start()
         try:
             # Before the load, whose texts the leader goes on to index.
-            late, rate = events(replicas, 3 * options.seconds)
-            print(f"events of another replica at {rate:.0f} commits a second: {late[len(late) // 2]:.1f} ms at p50, "
-                  f"{late[int(len(late) * 0.99)]:.1f} ms at p99, {late[-1]:.1f} ms at most, {len(late)} events", flush=True)
+            other, own, rate = events(replicas, 3 * options.seconds)
+            for whose, late in (("another", other), ("the writer's", own)):
+                print(f"events of {whose} replica at {rate:.0f} commits a second: {late[len(late) // 2]:.1f} ms at p50, "
+                      f"{late[int(len(late) * 0.99)]:.1f} ms at p99, {late[-1]:.1f} ms at most, {len(late)} events", flush=True)
             for mark in range(2):
                 one = wrk(scratch, replicas[:1], options.seconds, f"one{mark}-")
                 all_of_them = wrk(scratch, replicas, options.seconds, f"all{mark}-")

@@ -98,7 +98,9 @@ impl Hints {
 
     async fn serve(&self, client: &Client) -> Result<(), StoreError> {
         let Inner { channel, .. } = &*self.0;
-        client.batch_execute(&format!("LISTEN \"{channel}\"")).await.map_err(failed)?;
+        // A hint is a commit too, which would wait for the disk and for standbys; this connection stores nothing.
+        let listen = format!("SET synchronous_commit = off; LISTEN \"{channel}\"");
+        client.batch_execute(&listen).await.map_err(failed)?;
         // Hints of the time before are lost.
         self.tell_listener(Hint::Lost);
         let notify = client.prepare("SELECT pg_notify($1, $2)").await.map_err(failed)?;
