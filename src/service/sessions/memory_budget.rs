@@ -145,7 +145,6 @@ impl MemoryBudget {
 
     /// Counts a board once it has changed by much, since weighing visits each agent.
     pub(crate) fn weigh_published(&self, session: &Session, board: &Board) {
-        self.note_use(session);
         if board.life().is_none() {
             // A deleted session's board need not stay.
             self.weigh(session);

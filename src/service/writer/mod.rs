@@ -451,6 +451,7 @@ impl Writer {
         let asked = is_loaded || touches(Commit::touches_questions);
         let requested = is_loaded || touches(Commit::touches_requests);
         let session = self.directory.publish(name, published, commits, &self.recent_bytes);
+        self.memory.note_use(&session);
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);
         self.memory.free_former(staging.take_former(), &board, brought);
