@@ -5,11 +5,13 @@
 //! clients than a few. Nothing is held while a task waits, so there is no deadlock.
 
 use std::pin::{Pin, pin};
-use std::sync::LazyLock;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use futures_util::task::AtomicWaker;
 use tokio::task::yield_now;
 
 use super::{Busy, Client, Limiter, Place, Share};
@@ -49,13 +51,42 @@ pub struct Meter {
     used: Duration,
     last: Option<Instant>,
     turn: Turn,
+    /// Those of the last poll, if it was an expensive task's and is pending.
+    wakes: Option<Arc<Wakes>>,
+}
+
+/// The wakes of work that is pending. Some callers poll once more before they wait, as hyper does with a body: a task
+/// that took a turn for that, which wakes it, would never wait.
+#[derive(Default)]
+struct Wakes {
+    is_woken: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Wakes {
+    /// Returns true if the work was woken. Otherwise the task is woken with it.
+    fn is_woken(&self, cx: &Context<'_>) -> bool {
+        self.task.register(cx.waker());
+        self.is_woken.load(Ordering::Acquire)
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.task.wake();
+    }
 }
 
 impl Meter {
     /// Creates a meter at zero.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, used: Duration::ZERO, last: None, turn: Turn::None }
+        Self { client, used: Duration::ZERO, last: None, turn: Turn::None, wakes: None }
     }
 
     /// Polls once, if it is this task's turn.
@@ -70,16 +101,28 @@ impl Meter {
             self.used = self.used.saturating_sub(earned);
         }
         self.last = Some(begun);
-        let place = if self.used > UNASKED {
-            ready!(self.poll_turn(cx))
-        } else {
+        if self.used <= UNASKED {
             // The time spent waiting earned enough. A place kept here would stay unused until the next request for
             // one.
-            self.turn = Turn::None;
-            None
-        };
-        let polled = self.client.during(|| poll(cx));
+            (self.turn, self.wakes) = (Turn::None, None);
+            return self.timed(begun, || poll(cx));
+        }
+        if self.wakes.as_ref().is_some_and(|wakes| !wakes.is_woken(cx)) {
+            return Poll::Pending;
+        }
+        self.wakes = None;
+        let place = ready!(self.poll_turn(cx));
+        let wakes = Arc::new(Wakes::default());
+        wakes.task.register(cx.waker());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let polled = self.timed(begun, || poll(&mut Context::from_waker(&waker)));
         drop(place);
+        self.wakes = polled.is_pending().then_some(wakes);
+        polled
+    }
+
+    fn timed<T>(&mut self, begun: Instant, poll: impl FnOnce() -> T) -> T {
+        let polled = self.client.during(poll);
         let end = Instant::now();
         self.used += end.saturating_duration_since(begun);
         self.last = Some(end);
@@ -140,11 +183,16 @@ pub async fn in_slices<F: Future>(client: Client, work: F) -> F::Output {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
     use std::thread::sleep;
 
     use futures_util::poll;
+    use tokio::sync::{Mutex, watch};
 
     use super::*;
+
+    /// Held by a test that takes all places or looks at who gets one.
+    static PLACES: Mutex<()> = Mutex::const_new(());
 
     /// Takes all that may run at once.
     async fn all_taken() -> Place {
@@ -153,6 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn short_work_never_waits_and_long_work_does() {
+        let _places = PLACES.lock().await;
         let client = Client::Token([7; 16]);
         let mut short = pin!(in_slices(client, yield_now()));
         let mut long = pin!(in_slices(client, async {
@@ -174,8 +223,58 @@ mod tests {
         std::future::poll_fn(|cx| Poll::Ready(meter.poll(cx, |_| Poll::Ready(())))).await
     }
 
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn pending_work_is_polled_once_for_each_of_its_wakes() {
+        let _places = PLACES.lock().await;
+        let wakes = Arc::new(Counted::default());
+        let task = Waker::from(Arc::clone(&wakes));
+        let mut meter = Meter::new(Client::Token([9; 16]));
+        let (sender, mut receiver) = watch::channel(0);
+        let changed = receiver.changed();
+        let mut changed = pin!(changed);
+        let mut polls = 0;
+        // As hyper does: it polls a pending body once more before it waits.
+        let mut poll_twice = |meter: &mut Meter, used| {
+            meter.used = used;
+            (0..2).any(|_| {
+                let mut cx = Context::from_waker(&task);
+                let polled = meter.poll(&mut cx, |cx| {
+                    polls += 1;
+                    changed.as_mut().poll(cx)
+                });
+                polled.is_ready()
+            })
+        };
+        let long = Duration::from_secs(1);
+        assert!(!poll_twice(&mut meter, Duration::ZERO));
+        // The first expensive poll gives its turn away; the next ones find that nothing woke the work.
+        for _ in 0..10 {
+            assert!(!poll_twice(&mut meter, long));
+        }
+        let before = wakes.0.load(Ordering::Relaxed);
+        assert!(!poll_twice(&mut meter, long));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), before);
+        sender.send(1).unwrap();
+        assert!(wakes.0.load(Ordering::Relaxed) > before);
+        // Other tests may have the places.
+        while !poll_twice(&mut meter, long) {
+            yield_now().await;
+        }
+        assert!(polls <= 4, "{polls}");
+    }
+
     #[tokio::test]
     async fn a_place_that_is_needed_no_more_is_given_back() {
+        let _places = PLACES.lock().await;
         let mut meter = Meter::new(Client::Token([8; 16]));
         let taken = all_taken().await;
         let long = Duration::from_secs(1);
