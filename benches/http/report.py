@@ -24,7 +24,7 @@ METHOD = """\
 - **Python** (`benches/http/original.py`) is the original's lists and prompt behind FastAPI, in one process, as they
   must share them. It stores nothing. Plain is what `pip install fastapi uvicorn` gives; tuned has uvloop and
   httptools and no access log.
-- The **static body** is the prompt of the very board, byte for byte, served by bare axum from memory.
+- The **static bodies** are the prompt and the page of the very board, byte for byte, served by bare axum from memory.
 - **p50 and p99** are wrk's, which waits for an answer before it asks again: they are of a full server. wrk counts a
   stall once for each request that was to be sent meanwhile, so one sync that the disk stalls for 0.3 s is the p99 of
   its whole turn; the row with the data in memory tells what is the server's own. **CPU** is the

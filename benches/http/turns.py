@@ -13,6 +13,7 @@ from contenders import Running
 CONNECTIONS = 64
 CONNECTIONS_MANY = 256
 PROMPT = f"{contenders.SESSION}/prompt"
+PAGE = f"{contenders.SESSION}/trajectories?limit=100"
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,15 @@ def appends(start: Callable) -> Callable:
     return ready
 
 
-def prompts(start: Callable) -> Callable:
-    """A board of PROMPT_ITEMS items whose prompt is read."""
+def reads(start: Callable, path: str) -> Callable:
+    """A board of PROMPT_ITEMS items of which this is read."""
 
     @contextmanager
     def ready(folder: Path):
         with start(folder) as running:
             load.fill(running)
-            expect(running, PROMPT, 200)
-            yield running, ["GET", PROMPT, "-"]
+            expect(running, path, 200)
+            yield running, ["GET", path, "-"]
 
     return ready
 
@@ -97,18 +98,22 @@ def unchanged(folder: Path):
         yield running, ["GET", PROMPT, "-", f"If-None-Match: {headers['ETag']}"]
 
 
-@contextmanager
-def static(folder: Path):
-    """A file of the very bytes that the prompt of the board has."""
-    with contenders.blackboard(folder) as running:
-        load.fill(running)
-        body = expect(running, PROMPT, 200)[1]
-    path = folder / "prompt.json"
-    path.write_bytes(body)
-    with contenders.bare_axum(folder, path) as running:
-        if expect(running, "/static", 200)[1] != body:
-            raise load.Failed("the static body is not the prompt")
-        yield running, ["GET", "/static", "-"]
+def static(path: str) -> Callable:
+    """A file of the very bytes that the board has at this path."""
+
+    @contextmanager
+    def ready(folder: Path):
+        with contenders.blackboard(folder) as running:
+            load.fill(running)
+            body = expect(running, path, 200)[1]
+        file = folder / "body.json"
+        file.write_bytes(body)
+        with contenders.bare_axum(folder, file) as running:
+            if expect(running, "/static", 200)[1] != body:
+                raise load.Failed("the static body is another one")
+            yield running, ["GET", "/static", "-"]
+
+    return ready
 
 
 def expect(running: Running, path: str, status: int, headers=None):
@@ -153,9 +158,11 @@ TURNS = [
     Turn("redis", REDIS, POST, CONNECTIONS, appends(contenders.redis_webdis), "redis"),
     Turn("python", PLAIN, POST, CONNECTIONS, appends(plain), "python"),
     Turn("python_tuned", TUNED, POST, CONNECTIONS, appends(tuned), "python"),
-    Turn("prompt", OURS, GET, CONNECTIONS, prompts(contenders.blackboard)),
-    Turn("static", BARE, "GET a static body of the same bytes", CONNECTIONS, static),
-    Turn("python_prompt", TUNED, GET, CONNECTIONS, prompts(tuned), "python"),
+    Turn("prompt", OURS, GET, CONNECTIONS, reads(contenders.blackboard, PROMPT)),
+    Turn("static", BARE, "GET a static body of the same bytes", CONNECTIONS, static(PROMPT)),
+    Turn("page", OURS, "GET a page of 100 entries", CONNECTIONS, reads(contenders.blackboard, PAGE)),
+    Turn("static_page", BARE, "GET a static body of the bytes of that page", CONNECTIONS, static(PAGE)),
+    Turn("python_prompt", TUNED, GET, CONNECTIONS, reads(tuned, PROMPT), "python"),
     Turn("post_many", OURS, POST, CONNECTIONS_MANY, appends(contenders.blackboard)),
     Turn("bare_many", BARE, POST, CONNECTIONS_MANY, appends(contenders.bare_axum)),
     Turn(
@@ -177,6 +184,7 @@ RATIOS = [
     ),
     Ratio("Durable POST / that Python with uvloop and httptools", "post", "python_tuned", None),
     Ratio("GET prompt of 1,000 items / static body of the same bytes", "prompt", "static", Bar(0.95, True)),
+    Ratio("GET a page of 100 entries / static body of the same bytes", "page", "static_page", Bar(0.85, True)),
     Ratio(
         "GET prompt of 1,000 items / from Python with uvloop and httptools", "prompt", "python_prompt", None
     ),

@@ -1,4 +1,7 @@
 //! Pages of a log: filtered entries as JSON, or items as JSON lines.
+
+mod kept;
+
 use std::iter::Peekable;
 use std::sync::Arc;
 

@@ -104,17 +104,21 @@ pub fn state_text(heading: &str, document: &str) -> String {
     text
 }
 
-/// Renders the metadata of each screenshot of a run as Python's `json.dumps` writes it or as a line of Markdown. The
-/// text is cached with the run.
+/// Renders the metadata of each screenshot of a run as Python's `json.dumps` writes it. The text is cached with the
+/// run.
 #[must_use]
-pub fn metadata(run: &Run, form: TextForm) -> RunText {
+pub fn metadata(run: &Run) -> RunText {
     let mut literal = Literal::default();
-    run.text(&TextKind { form, keys: None }, |entry, out| match form {
-        TextForm::Literals => literal.dumps(metadata_of(&entry.item), out),
-        TextForm::Markdown => {
-            out.push_str("- ");
-            markdown::value(metadata_of(&entry.item), out);
-        }
+    let kind = TextKind { form: TextForm::Literals, keys: None };
+    run.text(&kind, |entry, out| literal.dumps(metadata_of(&entry.item), out))
+}
+
+/// Renders the metadata of each screenshot of a run as a line of Markdown. The text is cached with the run.
+#[must_use]
+pub fn markdown_metadata(run: &Run) -> RunText {
+    run.text(&TextKind { form: TextForm::Markdown, keys: None }, |entry, out| {
+        out.push_str("- ");
+        markdown::value(metadata_of(&entry.item), out);
     })
 }
 

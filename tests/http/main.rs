@@ -20,6 +20,7 @@ mod bad_paths;
 mod blobs;
 mod bombs;
 mod budget;
+mod cached_pages;
 mod canaries;
 mod checkpoints;
 mod claims;

@@ -9,7 +9,8 @@ use exact_json::python::Literal;
 use crate::api::yielding::Turns;
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
 use crate::prompt;
-use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items, metadata};
+use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items};
+use crate::prompt::{markdown_metadata, metadata};
 use crate::service::ServiceError;
 
 /// The work to render or weigh a byte, in bytes that are read.
@@ -55,9 +56,14 @@ impl Items {
         run: &Run,
         turns: &mut Turns,
     ) -> Result<RunText, ServiceError> {
-        let (form, all) = (self.form(), run.clone());
+        let (is_json, all) = (self.syntax.is_some(), run.clone());
         let bytes = if run.has_text(&self.kind(&None)) { 0 } else { run.bytes() };
-        turns.make(WRITTEN * bytes, move || metadata(&all, form)).await
+        turns
+            .make(
+                WRITTEN * bytes,
+                move || if is_json { metadata(&all) } else { markdown_metadata(&all) },
+            )
+            .await
     }
 
     /// Returns a function that renders the text of a run without caching, and its work in bytes.
@@ -104,10 +110,7 @@ impl Items {
     }
 
     fn text(self, run: &Run, keys: &TextKeys) -> RunText {
-        match self.form() {
-            TextForm::Literals => list_items(run, keys),
-            TextForm::Markdown => markdown_items(run, keys),
-        }
+        if self.syntax.is_some() { list_items(run, keys) } else { markdown_items(run, keys) }
     }
 
     /// Returns the costs of the items, which are cached with the run.

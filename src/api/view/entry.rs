@@ -97,10 +97,7 @@ impl View {
     pub(crate) fn write_whole(&self, board: &Board, entry: &Entry, out: &mut String) -> bool {
         let is_whole = self.keys.is_none() && entry.item.image().is_none();
         if is_whole {
-            write_json(&EntryBody::of(entry, expires_at(board, entry)), out);
-            truncate_item(out);
-            out.push_str(entry.item.text());
-            out.push('}');
+            write_with_item(&EntryBody::of(entry, expires_at(board, entry)), &entry.item, out);
         }
         is_whole
     }
@@ -387,6 +384,19 @@ pub(crate) fn asked(session: &SessionName, question: &OpenEntry) -> Box<RawValue
     let mut text = String::new();
     write_json(&AskedBody { session: session.as_str(), entry }, &mut text);
     raw(text)
+}
+
+/// Writes an entry without an image or a deadline in its envelope.
+pub(crate) fn write_envelope(entry: &Entry, out: &mut String) {
+    write_with_item(&EntryBody::of(entry, None), &entry.item, out);
+}
+
+/// Writes an envelope with the item as its last member, which is not parsed again.
+fn write_with_item(envelope: &EntryBody<'_>, item: &Item, out: &mut String) {
+    write_json(envelope, out);
+    truncate_item(out);
+    out.push_str(item.text());
+    out.push('}');
 }
 
 /// Returns the deadline of a question for its answer. Entries of other logs have the same seqs, but no deadline.

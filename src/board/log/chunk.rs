@@ -62,7 +62,7 @@ impl Chunk {
     /// Returns the chunk with one entry replaced, split into several if it became too large.
     pub(super) fn with(&self, index: usize, entry: Arc<Entry>) -> Vec<Self> {
         let same = self.entries.get(index).is_some_and(|old| old.item == entry.item);
-        let texts = self.texts.part(0..if same { self.entries.len() } else { index });
+        let texts = self.texts.changed(0..self.entries.len(), index, same);
         let mut entries = self.entries.to_vec();
         if let Some(slot) = entries.get_mut(index) {
             *slot = entry;

@@ -211,8 +211,12 @@ impl Log {
         if let Some(slot) = entries.get_mut(place) {
             *slot = entry;
         }
-        let known = if same { entries.len() } else { place };
-        self.replace_tail(&entries, known);
+        let places = self.tail_places();
+        let texts = self
+            .tail
+            .as_ref()
+            .map(|tail| tail.texts().changed(places.clone(), places.start + place, same));
+        self.replace_tail(&entries, texts.unwrap_or_default());
     }
 
     pub(super) fn tail_entries(&self) -> Vec<Arc<Entry>> {
@@ -220,14 +224,12 @@ impl Log {
         tail.flat_map(|tail| tail.entries(self.tail_places())).cloned().collect()
     }
 
-    /// Replaces the tail. The texts of the first `known` entries are kept.
-    pub(super) fn replace_tail(&mut self, entries: &[Arc<Entry>], known: usize) {
-        let from = self.tail_places().start;
-        let texts = self.tail.as_ref().map(|tail| tail.texts().part(from..from + known));
+    /// Replaces the tail. The texts are those of the first entries.
+    pub(super) fn replace_tail(&mut self, entries: &[Arc<Entry>], texts: Texts) {
         self.tail_begin = self.tail_begin.max(self.begin);
         self.tail_bytes = chunk::bytes(entries);
         self.end = self.tail_begin + entries.len() as u64;
-        let tail = || Arc::new(Tail::of(entries.iter(), texts.unwrap_or_default()));
+        let tail = || Arc::new(Tail::of(entries.iter(), texts));
         self.tail = (!entries.is_empty()).then(tail);
     }
 

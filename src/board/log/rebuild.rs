@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::chunk;
 use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::texts::Texts;
 use super::{Entry, Log, Part};
 use crate::board::{Cost, Seq};
 
@@ -78,11 +79,14 @@ impl Log {
     fn rebuild_tail(&mut self, old: &[Arc<Entry>], new: &[Arc<Entry>]) {
         if new.len() <= CHUNK_ENTRIES && chunk::bytes(new) <= CHUNK_BYTES {
             self.weigh(old, new);
-            self.replace_tail(new, same(old, new));
+            let from = self.tail_places().start;
+            let known = from..from + same(old, new);
+            let texts = self.tail.as_ref().map(|tail| tail.texts().part(known));
+            self.replace_tail(new, texts.unwrap_or_default());
             return;
         }
         self.weigh(old, &[]);
-        self.replace_tail(&[], 0);
+        self.replace_tail(&[], Texts::default());
         for entry in new {
             self.push(Arc::clone(entry));
         }

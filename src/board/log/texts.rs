@@ -19,6 +19,18 @@ pub enum TextForm {
     Literals,
     /// Markdown.
     Markdown,
+    /// Entries in their envelopes, as JSON.
+    Envelopes,
+}
+
+impl TextForm {
+    /// Returns true if the texts show nothing of an entry besides its item.
+    const fn is_of_items(self) -> bool {
+        match self {
+            Self::Literals | Self::Markdown => true,
+            Self::Envelopes => false,
+        }
+    }
 }
 
 /// The scales of cached weights.
@@ -204,6 +216,17 @@ impl Texts {
     pub(super) fn part(&self, entries: Range<usize>) -> Self {
         let slots = self.0.lock();
         Self(Mutex::new(slots.iter().filter_map(|slot| slot.part(entries.clone())).collect()))
+    }
+
+    /// Returns the texts of a part of this run in which one entry was replaced, with the same item or another.
+    pub(super) fn changed(&self, entries: Range<usize>, index: usize, same_item: bool) -> Self {
+        let slots = self.0.lock();
+        let end = |slot: &Slot| match slot.kind.form {
+            form if same_item && form.is_of_items() => entries.end,
+            _ => index,
+        };
+        let parts = slots.iter().filter_map(|slot| slot.part(entries.start..end(slot)));
+        Self(Mutex::new(parts.collect()))
     }
 
     /// Returns the bytes of the cached texts and weights.

@@ -39,7 +39,9 @@ impl Selection {
         Walk { board, log, range, order, probe, looked: 0..0 }
     }
 
-    fn indexes(&self, log: &Log) -> Range<usize> {
+    /// Returns the indexes of the entries between the bounds.
+    #[must_use]
+    pub fn indexes(&self, log: &Log) -> Range<usize> {
         let start = self.after.map_or(0, |after| log.count_through(after));
         let end = match self.before {
             Some(Seq(0)) => 0,

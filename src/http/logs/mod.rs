@@ -17,9 +17,9 @@ use super::read::{Early, Reading};
 use super::request::body::items_bytes_max;
 use super::request::items::{posted, replaced};
 use super::request::path::LogPath;
-use super::response::chunked;
 use super::response::problem::Problem;
 use super::response::{JSON, NDJSON, prefers};
+use super::response::{chunked, segments};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::items::{BodyReading, Intake};
@@ -55,6 +55,9 @@ pub(super) async fn get(
     let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
     let mut sought = SoughtPage::new(&session, &log, &query, format);
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
+    if let Some(page) = query.kept(&board, &log).await? {
+        return Ok(answer.body(media_type, segments::body(page, reading.service, board).await?));
+    }
     let pieces = query.pieces(reading.service, board, log).await;
     Ok(answer.body(media_type, chunked::body(pieces).await?))
 }
