@@ -175,7 +175,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::RevisionNotReached`] at the deadline, [`ServiceError::SearchOff`].
+    /// At the deadline [`ServiceError::RevisionNotReached`], or [`ServiceError::SearchNotReady`] after a start;
+    /// [`ServiceError::SearchOff`].
     pub async fn indexed(
         &self,
         session: &SessionName,
@@ -188,7 +189,9 @@ impl Service {
         loop {
             let head =
                 if is_shared { self.texts_at(session).await? } else { progress.revision(session) };
-            if head >= wanted {
+            // After a start, the index knows how far it is before it can be searched.
+            let is_ready = is_shared || progress.index().is_some();
+            if head >= wanted && is_ready {
                 return Ok(());
             }
             let stopping = self.stopping().cancelled();
@@ -198,6 +201,9 @@ impl Service {
                 // Another server may bring the texts up to date.
                 waited = timeout_at(deadline, sleep(TEXTS_EVERY)), if is_shared => waited,
             };
+            if waited.is_err() && !is_ready {
+                return Err(ServiceError::SearchNotReady);
+            }
             if waited.is_err() {
                 return Err(ServiceError::RevisionNotReached { head, wanted });
             }
