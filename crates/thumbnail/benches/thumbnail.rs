@@ -1,0 +1,86 @@
+//! A thumbnail of a screenshot beside its decoding alone: `cargo bench --package blackboard-thumbnail`.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a benchmark tells what it found"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use image::codecs::png::PngEncoder;
+use image::{Rgb, RgbImage};
+
+/// The size of the screenshot.
+const SIZE: (u32, u32) = (1920, 1080);
+
+/// The longest side of the thumbnail.
+const MAX_PX: u32 = 1024;
+
+/// The size of a character, with the gap to the next one.
+const CHARACTER: (u32, u32) = (9, 20);
+
+const ROUNDS: usize = 9;
+
+/// Three windows with text on a gradient.
+fn screenshot() -> Vec<u8> {
+    let windows = [
+        ((40, 40), (1140, 940), 250),
+        ((1180, 80), (1880, 680), 40),
+        ((600, 500), (1500, 1020), 255),
+    ];
+    let picture = RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| {
+        let inside = |((left, top), (right, bottom), _): &_| {
+            (*left..*right).contains(&x) && (*top..*bottom).contains(&y)
+        };
+        let Some((_, _, paper)) = windows.iter().rev().find(|window| inside(window)) else {
+            let shade = |of: u32| u8::try_from(of).unwrap_or(u8::MAX);
+            return Rgb([shade(30 + y / 20), shade(60 + x / 40), 120]);
+        };
+        let (column, line) = (x / CHARACTER.0, y / CHARACTER.1);
+        let letter = hash(column.wrapping_mul(7919) ^ line.wrapping_mul(104_729)) % 64;
+        let is_gap = x % CHARACTER.0 == 0 || y % CHARACTER.1 > 13 || letter > 50;
+        let dot = hash((letter << 16) | ((x % CHARACTER.0) << 8) | (y % CHARACTER.1));
+        let is_ink = !is_gap && dot % 100 < 45;
+        let shade = u8::try_from(dot % 3 * 40).unwrap_or_default();
+        Rgb([if !is_ink {
+            *paper
+        } else if *paper > 100 {
+            30 + shade
+        } else {
+            220 - shade
+        }; 3])
+    });
+    let mut png = Vec::new();
+    picture.write_with_encoder(PngEncoder::new(&mut png)).unwrap();
+    png
+}
+
+fn hash(of: u32) -> u32 {
+    let mixed = (of ^ (of >> 16)).wrapping_mul(0x045d_9f3b);
+    (mixed ^ (mixed >> 16)).wrapping_mul(0x045d_9f3b) >> 4
+}
+
+/// The shortest time of some rounds.
+fn shortest<T>(mut work: impl FnMut() -> T) -> Duration {
+    let once = || {
+        let begun = Instant::now();
+        black_box(work());
+        begun.elapsed()
+    };
+    std::iter::repeat_with(once).take(ROUNDS).min().unwrap()
+}
+
+fn main() {
+    let png = screenshot();
+    let decoded = shortest(|| image::load_from_memory(&png).unwrap());
+    let made = shortest(|| blackboard_thumbnail::make(&png, Some(MAX_PX)).unwrap());
+    println!(
+        "a PNG of {} kB, {} x {}: decoded in {decoded:.1?}, with a thumbnail in {made:.1?}",
+        png.len() / 1000,
+        SIZE.0,
+        SIZE.1
+    );
+    println!("FIGURE thumbnail_ratio {:.1}", made.as_secs_f64() / decoded.as_secs_f64());
+}
