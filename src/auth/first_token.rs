@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use uuid::Builder;
 
-use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens};
+use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens, Unauthorized};
 use crate::board::{InvalidName, TokenName};
 
 /// The file in the data directory that holds a generated first token.
@@ -100,10 +100,15 @@ pub fn given_token(tokens: &Tokens, path: &Path) -> Result<(), FirstTokenError> 
     let secret = read(path)?;
     tokens.refresh().map_err(AuthError::from)?;
     if tokens.are_required() {
-        if let Ok(caller) = tokens.authenticate(Some(secret.reveal())) {
-            let is_admin = caller.may(Scope::Admin) && caller.reaches_all();
-            let limited = || FirstTokenError::Limited { path: path.to_owned() };
-            return is_admin.then_some(()).ok_or_else(limited);
+        match tokens.authenticate(Some(secret.reveal())) {
+            Ok(caller) => {
+                let is_admin = caller.may(Scope::Admin) && caller.reaches_all();
+                let limited = || FirstTokenError::Limited { path: path.to_owned() };
+                return is_admin.then_some(()).ok_or_else(limited);
+            }
+            Err(Unauthorized::Unknown) => {}
+            // An earlier content of the file, perhaps: the token that is registered now stays.
+            Err(_) => return Err(FirstTokenError::Revoked { path: path.to_owned() }),
         }
         match tokens.revoke(GIVEN) {
             Ok(_) | Err(AuthError::Unknown(_)) => {}

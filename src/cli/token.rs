@@ -17,7 +17,7 @@ const ANSWER_BYTES_MAX: u64 = 64;
 
 /// Create, list and revoke the tokens of a data directory
 ///
-/// Changes take effect at once, in a running server too. Once a data directory has had a token, every request to its server needs one, so the first token should have the
+/// Changes take effect at once, in a running server too; with --store within a second. Once a data directory has had a token, every request to its server needs one, so the first token should have the
 /// scope admin. Deleting all tokens with `token disable` opens the server again.
 #[derive(Args, Debug)]
 pub(super) struct Token {

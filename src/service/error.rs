@@ -88,7 +88,9 @@ pub enum ServiceError {
     #[error("{}", StoreError::Malformed)]
     Malformed,
     /// There is no room on the disk.
-    #[error("the disk is full; only deletions are possible until there is room")]
+    #[error(
+        "the disk is full; until there is room only deletions are possible, and over PostgreSQL nothing is"
+    )]
     StoreFull,
     /// The session's stored history cannot be read.
     #[error(

@@ -405,9 +405,12 @@ impl Checker {
     fn is_behind(&self, name: &SessionName, head: Head) -> bool {
         let Some(session) = self.directory.get(name) else { return true };
         let known = session.extent();
+        let is_truncated = || head.base.is_some_and(|base| base > known.oldest);
+        let is_miscounted =
+            || known.revision == head.revision && session.history_bytes() != head.history_bytes;
         known.session != head.session
             || known.revision < head.revision
-            || session.exists() && head.base.is_some_and(|base| base > known.oldest)
+            || session.exists() && (is_truncated() || is_miscounted())
     }
 }
 

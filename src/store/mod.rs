@@ -26,7 +26,8 @@ pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use pinned::Pinned;
 pub use postgres::{
-    POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX, PostgresStore, PostgresUrl,
+    POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_SNAPSHOTS_MAX, POSTGRES_WRITERS_MAX,
+    PostgresStore, PostgresUrl,
 };
 pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::{Method, RequestBuilder};
+use serde_json::json;
 
 use crate::answer::{Answer, ask};
 use crate::harness::{Board, Server};
@@ -27,6 +28,22 @@ async fn archived(server: &Server, session: &str) -> (Board, Answer) {
     let archive = board.get("archive").await;
     assert_eq!(archive.is(200).header("content-type"), NDJSON);
     (board, archive)
+}
+
+#[tokio::test]
+async fn an_archive_has_a_base_of_any_length() {
+    let server = Server::start();
+    let board = server.board("s");
+    let text = "x".repeat(20_000);
+    for n in 0..8 {
+        board.post("requests", &json!({"n": n, "text": text}).to_string()).await.is(201);
+    }
+    board.post("purge", "").await.succeeded();
+    board.post("requests", r#"{"n":8}"#).await.is(201);
+    let archive = board.get("archive").await;
+    let copy = server.board("copy");
+    ask(put(&copy, archive.is(200).text().to_owned())).await.is(201);
+    assert_eq!(copy.dictionary().await, board.dictionary().await);
 }
 
 #[tokio::test]

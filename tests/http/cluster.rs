@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -212,6 +213,47 @@ async fn one_server_expires_what_no_client_touches() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     servers[1].board("brief").get("").await.problem(404, "session-not-found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn servers_that_stand_still_do_not_keep_the_lead() {
+    let (schema, servers) = cluster(&[]);
+    for survivor in [0, SERVERS - 1] {
+        let name = format!("brief {survivor}");
+        let board = servers[survivor].board(&name);
+        board.put("", r#"{"settings":{"ttl":"1s"}}"#).await.is(201);
+        let others = || (0..SERVERS).filter(|n| *n != survivor).map(|n| &servers[n]);
+        others().for_each(|server| server.signal(Signal::STOP));
+        let begun = Instant::now();
+        let live = || postgres::value::<i64>(&schema, "SELECT count(*) FROM session WHERE is_live");
+        while live() > 0 {
+            assert!(begun.elapsed() < DEADLINE, "it did not expire");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        others().for_each(|server| server.signal(Signal::CONT));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn purges_through_several_servers_succeed_and_count_the_same() {
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    for round in 0..10 {
+        let each = boards.iter().zip(0_u64..).map(|(board, n)| async move {
+            for m in 0..4 {
+                let text = json!({"round": round, "n": n, "m": m}).to_string();
+                board.post("requests", &text).await.is(201);
+            }
+            board.post("purge", "").await.succeeded();
+            board.get("audit").await.is(200);
+        });
+        join_all(each).await;
+        let shown = join_all(boards.iter().map(|board| board.get(""))).await;
+        assert!(shown.iter().all(|one| one.is(200).text() == shown[0].text()));
+        assert!(shown.iter().all(|one| one.etag() == shown[0].etag()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

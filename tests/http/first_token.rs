@@ -1,12 +1,13 @@
 //! The first token of a data directory, and the way back to none.
 
+use std::fs;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
 use reqwest::Method;
 
 use crate::answer::ask;
-use crate::harness::{Server, blackboard};
+use crate::harness::{Server, blackboard, finished};
 use crate::matrix::token;
 
 /// Runs `blackboard token` on a running server's directory, with the lines that a person types.
@@ -93,4 +94,36 @@ async fn a_server_told_to_require_tokens_keeps_them() {
     let said = told(&output);
     assert!(!output.status.success() && said.contains("tokens stay required"), "{said}");
     assert_eq!(status(&server, None).await, 401);
+}
+
+#[tokio::test]
+async fn a_stale_token_file_revokes_nothing() {
+    let [former, current] = ["former", "current"].map(|word| format!("bb_{word:A<43}"));
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("token");
+    let path = file.to_str().unwrap();
+    fs::write(&file, &former).unwrap();
+    let mut server = Server::start_with(&["--admin-token-file", path]);
+    assert_eq!(status(&server, Some(&former)).await, 200);
+    server.stop();
+    fs::write(&file, &current).unwrap();
+    server.start_again();
+    assert_eq!(
+        [status(&server, Some(&former)).await, status(&server, Some(&current)).await],
+        [401, 200]
+    );
+    server.stop();
+    fs::write(&file, &former).unwrap();
+    let mut stale = vec!["serve", "--listen", "127.0.0.1:0", "--admin-token-file", path];
+    let place = server.place();
+    stale.extend(place.iter().map(String::as_str));
+    let refused = finished(&stale);
+    assert!(
+        !refused.status.success() && told(&refused).contains("was revoked"),
+        "{}",
+        told(&refused)
+    );
+    fs::write(&file, &current).unwrap();
+    server.start_again();
+    assert_eq!(status(&server, Some(&current)).await, 200);
 }

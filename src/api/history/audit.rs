@@ -21,6 +21,7 @@ const LOOKS_MAX: usize = 16;
 const WINDOW: u64 = 64;
 
 /// The filter of commits.
+#[derive(Clone)]
 pub(crate) struct Chosen {
     /// Only commits by this agent.
     pub(crate) agent: Option<AgentName>,

@@ -107,12 +107,13 @@ impl Summary {
         }
     }
 
-    /// Returns the summary after the history up to `oldest` is deleted.
+    /// Returns the summary after the history up to `oldest` is deleted, with the bytes of commits that are left.
     #[must_use]
-    pub fn beginning_at(&self, oldest: Revision, dropped_bytes: u64) -> Self {
+    pub fn beginning_at(&self, oldest: Revision, history_bytes: u64) -> Self {
+        let dropped_bytes = self.history_bytes.saturating_sub(history_bytes);
         Self {
             extent: Extent { oldest, ..self.extent },
-            history_bytes: self.history_bytes.saturating_sub(dropped_bytes),
+            history_bytes,
             snapshot_bytes: self.snapshot_bytes.saturating_sub(dropped_bytes),
             ..self.clone()
         }

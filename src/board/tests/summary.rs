@@ -76,7 +76,7 @@ fn a_history_that_is_cut_begins_where_that_of_its_board_does() {
     let mut board = Board::absent(ID, Revision(3));
     carry_out(&mut board, append(LogName::Requests, items(["{}"])));
     board.floor = Revision(2);
-    let cut = summary(&board).beginning_at(Revision(4), 70);
+    let cut = summary(&board).beginning_at(Revision(4), 7);
     assert_eq!(cut, Summary::of(&board.beginning_at(Revision(4)), &cut.name, 7, 0));
     assert_eq!(cut.extent.oldest_cursor(), Revision(4));
     assert_eq!(summary(&board).extent.oldest_cursor(), board.oldest_cursor());

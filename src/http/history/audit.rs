@@ -23,6 +23,9 @@ const LIMIT_DEFAULT: usize = 100;
 /// The maximum number of commits on a page.
 const LIMIT_MAX: u64 = 1000;
 
+/// The number of times that a history is read which other servers truncate.
+const LOOKS_MAX: usize = 8;
+
 /// Read the audit of a session
 ///
 /// The response is a page of commits, each with its author, time and changes in brief. With `Accept:
@@ -57,12 +60,22 @@ pub(crate) async fn get(
         let rendering = Rendering::of(Resource::Audit, now.board.version());
         Ok(rendering.in_format(format!("{lines} from {oldest}")))
     };
-    let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
-    let Reading { service, caller, .. } = reading;
-    let span = Span::new(&board, after, before, order);
-    let pieces = AuditPieces::new((service, caller), board, session, chosen, span, limit, lines);
     let media_type = if lines { NDJSON } else { JSON };
-    Ok(answer.body(media_type, chunked::body(pieces).await?))
+    for _ in 0..LOOKS_MAX {
+        let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
+        let span = Span::new(&board, after, before, order);
+        let reader = (reading.service.clone(), reading.caller.clone());
+        let (name, chosen) = (session.clone(), chosen.clone());
+        let pieces = AuditPieces::new(reader, board, name, chosen, span, limit, lines);
+        match chunked::body(pieces).await {
+            // Another server truncated the history meanwhile; without `after` the page begins where it does.
+            Err(ServiceError::Compacted { .. }) if after.is_none() => {
+                reading.service.catch_up(&session).await?;
+            }
+            body => return Ok(answer.body(media_type, body?)),
+        }
+    }
+    Err(ServiceError::Overloaded.into())
 }
 
 fn chosen(params: &mut Params) -> Result<Chosen, Refusal> {

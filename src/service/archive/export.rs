@@ -85,9 +85,10 @@ impl Service {
     /// newer board. Later errors come with the pieces.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
         let hold = self.inner.images.pins.session(now.id());
+        // A pin may hold a connection, which must not wait.
+        let turn = self.inner.archives.exports.wait().await?;
         let pin = self.pin(&now).await?;
         self.has_its_images(&now).await?;
-        let turn = self.inner.archives.exports.wait().await?;
         Ok(self.write_out(now, None, pin, (turn, hold)))
     }
 

@@ -104,7 +104,11 @@ impl Retention {
             return;
         };
         let again = self.cut(name, &summary).unwrap_or_else(|error| {
-            tracing::warn!(session = %name, %error, "the history could not be truncated");
+            if matches!(error, ServiceError::Compacted { .. }) {
+                tracing::debug!(session = %name, "another server truncated the history");
+            } else {
+                tracing::warn!(session = %name, %error, "the history could not be truncated");
+            }
             Some(REST)
         });
         if let Some(again) = again {

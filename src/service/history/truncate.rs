@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::blocking;
-use crate::board::{AgentName, Board, Rejected, Revision, SessionName};
+use crate::board::{AgentName, Board, Extent, Rejected, Revision, SessionName};
+use crate::fairness::with_files;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::job::{Job, Rebase};
-use crate::service::sessions::session::Pin;
+use crate::service::limiter::Permit;
+use crate::service::sessions::session::{Pin, Published};
 use crate::service::sessions::snapshots::put_parts;
 use crate::store::Store;
+
+/// The number of times that a purge begins anew since another server truncates the history.
+const TRIES_MAX: usize = 8;
 
 impl Service {
     /// Deletes all history of a session up to now. Returns the revision at which it begins.
@@ -34,27 +38,60 @@ impl Service {
         };
         self.published(name).await?.ok_or_else(none)?;
         let mut turn = self.inner.history.bases.wait().await?;
-        let published = self.published(name).await?.ok_or_else(none)?;
-        let (board, base) = (Arc::clone(&published.board), published.board.revision());
-        if published.board.oldest() < base {
-            let (store, dropped_bytes) =
-                (Arc::clone(&self.inner.deps.store), published.history_bytes);
-            drop(published);
-            let stored = Arc::clone(&board);
-            // The turn goes with the work: whoever asked may leave.
-            let put = move || put_base(&*store, &stored, dropped_bytes).map(|()| turn);
-            turn = blocking(put).await?;
-            let (rebase, answer) = rebase(name, &board, dropped_bytes);
-            self.inner.writer.queue.send(Job::Rebase(rebase))?;
-            answer.await.map_err(|_| ServiceError::Stopping)??;
-            self.inner.images.schedule.after_cut(name);
-            // A purge leaves no commit, so the log records it.
-            let agent = author.map(AgentName::as_str);
-            tracing::info!(session = %name, agent, oldest = %base, "purged the history");
+        let mut wanted = None;
+        for _ in 0..TRIES_MAX {
+            let now = self.published(name).await?.ok_or_else(none)?;
+            let Extent { session, oldest, revision: head, .. } = now.board.extent();
+            let (of, until) = *wanted.get_or_insert((session, head));
+            let mut begins = oldest;
+            if of == session && oldest < until {
+                let (held, cut) = self.cut_to(name, now, turn).await?;
+                turn = held;
+                match cut {
+                    Ok(()) => {
+                        self.log_purge(name, author, head);
+                        begins = head;
+                    }
+                    // Another server truncates the history too.
+                    Err(ServiceError::Compacted { .. }) => {
+                        self.catch_up(name).await?;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            drop(turn);
+            self.forget_past(of);
+            return Ok(if of == session { begins } else { until });
         }
-        drop(turn);
-        self.forget_past(board.id());
-        Ok(base)
+        Err(ServiceError::Overloaded)
+    }
+
+    /// Stores a board as the base of its history, and has the writer put it in force.
+    async fn cut_to(
+        &self,
+        name: &SessionName,
+        now: Published,
+        turn: Permit,
+    ) -> Result<(Permit, Result<(), ServiceError>), ServiceError> {
+        let Published { board, history_bytes } = now;
+        let (store, stored) = (Arc::clone(&self.inner.deps.store), Arc::clone(&board));
+        // The turn goes with the work: whoever asked may leave.
+        let put = move || (turn, put_base(&*store, &stored, history_bytes));
+        let (turn, put) = with_files(put).await.map_err(|_| ServiceError::Fault)?;
+        if put.is_err() {
+            return Ok((turn, put));
+        }
+        let (rebase, answer) = rebase(name, &board, history_bytes);
+        self.inner.writer.queue.send(Job::Rebase(rebase))?;
+        Ok((turn, answer.await.map_err(|_| ServiceError::Stopping)?))
+    }
+
+    /// A purge leaves no commit, so the log records it.
+    fn log_purge(&self, name: &SessionName, author: Option<&AgentName>, oldest: Revision) {
+        self.inner.images.schedule.after_cut(name);
+        let agent = author.map(AgentName::as_str);
+        tracing::info!(session = %name, agent, %oldest, "purged the history");
     }
 }
 

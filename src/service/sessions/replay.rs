@@ -242,17 +242,33 @@ pub(crate) fn beginning(
     read_base(store, session, base).map_err(|error| match store.base(session).ok().flatten() {
         // Another base replaced it meanwhile.
         Some(now) if now != base => ServiceError::Compacted { oldest: now },
-        Some(_) | None => error,
+        Some(_) | None => error.told(session, base),
     })
 }
 
-fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Board, ServiceError> {
+/// The reason why a base was not read.
+enum Unread {
+    Damaged(String),
+    Service(ServiceError),
+}
+
+impl Unread {
+    fn told(self, session: SessionId, base: Revision) -> ServiceError {
+        match self {
+            Self::Damaged(error) => {
+                tracing::error!(%session, %base, error, "a stored base cannot be read");
+                ServiceError::Damaged
+            }
+            Self::Service(error) => error,
+        }
+    }
+}
+
+fn read_base(store: &dyn Store, session: SessionId, base: Revision) -> Result<Board, Unread> {
     let mut whole = Whole::of(session);
-    store.read_base(session, &mut |frame| whole.take(base, frame))?;
-    whole.finish().map_err(|error| {
-        tracing::error!(%session, %base, %error, "a stored base cannot be read");
-        ServiceError::Damaged
-    })
+    let read = store.read_base(session, &mut |frame| whole.take(base, frame));
+    read.map_err(|error| Unread::Service(error.into()))?;
+    whole.finish().map_err(|error| Unread::Damaged(error.to_string()))
 }
 
 /// Builder of a board from its stored parts, up to the first unreadable one.

@@ -237,17 +237,19 @@ impl Session {
         }
     }
 
-    /// Publishes that the history begins later, and drops recent commits before that.
-    pub(crate) fn rebase(&self, oldest: Revision, dropped_bytes: u64, held: &AtomicUsize) {
+    /// Publishes that the history begins later, with the bytes of commits that are left, and drops recent commits
+    /// before that.
+    pub(crate) fn rebase(&self, oldest: Revision, history_bytes: u64, held: &AtomicUsize) {
         self.watching.clear(held, || {
+            let dropped_bytes = self.history_bytes().saturating_sub(history_bytes);
             let mut shown = self.shown.write();
             *shown = match &*shown {
                 Shown::Hot(published) => Shown::Hot(Published {
                     board: Arc::new(published.board.beginning_at(oldest)),
-                    history_bytes: published.history_bytes.saturating_sub(dropped_bytes),
+                    history_bytes,
                 }),
                 Shown::Cold(summary) => {
-                    Shown::Cold(Arc::new(summary.beginning_at(oldest, dropped_bytes)))
+                    Shown::Cold(Arc::new(summary.beginning_at(oldest, history_bytes)))
                 }
             };
             self.note_snapshot(self.snapshot_bytes().saturating_sub(dropped_bytes));

@@ -169,17 +169,25 @@ impl Writer {
         }
     }
 
-    /// Publishes that another server truncated the history.
+    /// Publishes that another server truncated the history, and how long it is by the store's count.
     fn begin_where(&self, name: &SessionName, head: Head) {
         let Some(session) = self.directory.get(name).filter(|session| session.exists()) else {
             return;
         };
         let (known, bytes) = (session.extent(), session.history_bytes());
-        if let Some(base) = head.base.filter(|base| *base > known.oldest)
-            && known.session == head.session
-        {
-            let dropped = bytes.saturating_sub(head.history_bytes);
-            session.rebase(base, dropped, &self.recent_bytes);
+        if known.session != head.session {
+            return;
+        }
+        if known.revision == head.revision {
+            let oldest = head.base.unwrap_or(known.oldest).max(known.oldest);
+            if (oldest, head.history_bytes) != (known.oldest, bytes) {
+                session.rebase(oldest, head.history_bytes, &self.recent_bytes);
+                self.directory.identities().outdate(known.session);
+                self.wake_up(&session);
+            }
+        } else if let Some(base) = head.base {
+            // Later commits were read too; the next check finds the count that belongs to them.
+            self.begin_at(&session, base, bytes.min(head.history_bytes));
         }
     }
 

@@ -45,7 +45,8 @@ use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
 use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, memory_of};
 use crate::board::{
-    Commit, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName, Timestamp,
+    Commit, Extent, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName,
+    Timestamp,
 };
 use crate::fairness::{Client, Left};
 use crate::metrics;
@@ -321,17 +322,33 @@ impl Writer {
         base: Revision,
         dropped_bytes: u64,
     ) -> Result<(), ServiceError> {
-        let id = session.extent().session;
-        ServiceError::stored(self.store.set_base(id, base), true)?;
-        session.rebase(base, dropped_bytes, &self.recent_bytes);
-        self.directory.identities().outdate(id);
-        self.wake_ups.add(WakeUp {
-            session: Some(Arc::clone(session)),
-            notice: None,
-            asked: false,
-            requested: false,
-        });
+        let Extent { session: id, oldest, .. } = session.extent();
+        let outcome = self.store.set_base(id, base);
+        if matches!(outcome, Outcome::Conflict { .. }) {
+            // Another server put a base in its place.
+            return Err(ServiceError::Compacted { oldest });
+        }
+        ServiceError::stored(outcome, true)?;
+        let left = session.history_bytes().saturating_sub(dropped_bytes);
+        self.begin_at(session, base, left);
         Ok(())
+    }
+
+    /// Publishes that a history begins later, unless it does already.
+    fn begin_at(&self, session: &Arc<Session>, base: Revision, history_bytes: u64) {
+        let Extent { session: id, oldest, .. } = session.extent();
+        if oldest >= base {
+            return;
+        }
+        session.rebase(base, history_bytes, &self.recent_bytes);
+        self.directory.identities().outdate(id);
+        self.wake_up(session);
+    }
+
+    /// Wakes those who wait for a session whose revision stays.
+    fn wake_up(&self, session: &Arc<Session>) {
+        let session = Some(Arc::clone(session));
+        self.wake_ups.add(WakeUp { session, notice: None, asked: false, requested: false });
     }
 
     /// Stores the staged commits, publishes and answers. Returns the sessions whose part could not be stored.

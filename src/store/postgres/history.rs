@@ -75,56 +75,57 @@ pub(super) async fn commits(
     Ok(commits)
 }
 
-/// Visits the parts of the base in force.
-pub(super) async fn read_base(
+/// Visits the parts of the base in force. `visit` is called between the queries, and may block.
+pub(super) fn read_base(
+    connections: &Connections,
     client: &Client,
     session: SessionId,
     visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let Some(Base { revision: Some(revision), content: Some(content), .. }) =
-        base(client, session).await?
+        connections.wait(base(client, session))?
     else {
         return Ok(());
     };
-    if !visit_parts(client, session, content, visit).await? {
-        // Another base may have come in force meanwhile.
-        return match base(client, session).await? {
-            Some(now) if now.content == Some(content) => {
-                Err(StoreError::DamagedBase { session, revision, part: 0 })
+    let mut last = None;
+    loop {
+        let page = connections.wait(parts(client, session, content, last))?;
+        if page.is_empty() {
+            break;
+        }
+        for (part, frame) in page {
+            last = Some(part);
+            if visit(&frame).is_break() {
+                return Ok(());
             }
-            Some(now) => {
-                Err(StoreError::Forgotten { session, base: now.revision.unwrap_or_default() })
-            }
-            None => Err(StoreError::NoHistory { session }),
-        };
+        }
     }
-    Ok(())
+    if last.is_some() {
+        return Ok(());
+    }
+    // Another base may have come in force meanwhile.
+    match connections.wait(base(client, session))? {
+        Some(now) if now.content == Some(content) => {
+            Err(StoreError::DamagedBase { session, revision, part: 0 })
+        }
+        Some(now) => Err(StoreError::Forgotten { session, base: now.revision.unwrap_or_default() }),
+        None => Err(StoreError::NoHistory { session }),
+    }
 }
 
-/// Visits parts in order, one query for each; returns false if there are none.
-async fn visit_parts(
+/// Returns the next parts, in order.
+async fn parts(
     client: &Client,
     session: SessionId,
     content: Uuid,
-    visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<bool, StoreError> {
+    after: Option<i64>,
+) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
     let sql = "SELECT part, frame FROM history_base WHERE session = $1 AND content = $2 AND part > $3 \
         ORDER BY part LIMIT 8";
-    let (mut last, mut is_any) = (i64::MIN, false);
-    loop {
-        let rows = client.query(sql, &[&session.0, &content, &last]).await.map_err(failed)?;
-        if rows.is_empty() {
-            return Ok(is_any);
-        }
-        for row in rows {
-            is_any = true;
-            last = row.try_get(0).map_err(failed)?;
-            let frame: &[u8] = row.try_get(1).map_err(failed)?;
-            if visit(frame).is_break() {
-                return Ok(true);
-            }
-        }
-    }
+    let after = after.unwrap_or(i64::MIN);
+    let rows = client.query(sql, &[&session.0, &content, &after]).await.map_err(failed)?;
+    let part = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    rows.iter().map(|row| part(row).map_err(failed)).collect()
 }
 
 /// Begins a staged history.
@@ -168,7 +169,14 @@ pub(super) async fn put_base(
         let revision = revision.0.cast_signed();
         let row =
             client.query_opt(sql, &[&session.0, &revision, &content]).await.map_err(failed)?;
-        let row = row.ok_or(StoreError::NoHistory { session })?;
+        let Some(row) = row else {
+            // Another server truncated the history meanwhile.
+            let now = base(client, session).await?.and_then(|now| now.revision);
+            return Err(match now {
+                Some(base) => StoreError::Forgotten { session, base },
+                None => StoreError::NoHistory { session },
+            });
+        };
         row.try_get::<_, Option<Uuid>>(0).map_err(failed)
     };
     match put.await {
@@ -274,6 +282,10 @@ pub(super) async fn tell_missing_blobs(
     Ok(())
 }
 
+/// Its reader may take long, and it locks no row.
+const BEGIN_SNAPSHOT: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
+    SET LOCAL idle_in_transaction_session_timeout = '65min'";
+
 /// A history as of one moment: a transaction that sees nothing later.
 struct Snapshot {
     connections: Arc<Connections>,
@@ -289,9 +301,8 @@ pub(super) fn pin(
     session: SessionId,
 ) -> Result<Box<dyn Pinned>, StoreError> {
     let (client, base) = connections.wait(async {
-        let client = connections.reader().await?;
-        let begin = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-        client.batch_execute(begin).await.map_err(failed)?;
+        let client = connections.snapshot().await?;
+        client.batch_execute(BEGIN_SNAPSHOT).await.map_err(failed)?;
         match base(&client, session).await {
             Ok(Some(base)) if !base.is_staged => Ok((client, base.revision)),
             Ok(Some(_) | None) => {
@@ -330,7 +341,7 @@ impl Pinned for Snapshot {
     fn read_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), StoreError> {
         let client = self.client.lock();
         let client = client.as_ref().ok_or(StoreError::Closed)?;
-        self.connections.wait(read_base(client, self.session, visit))
+        read_base(&self.connections, client, self.session, visit)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pulse: a connection of its own that tells whether the service answers, its time, and whether this server leads.
 //!
-//! The leader holds an advisory lock for the life of that connection.
+//! The leader holds an advisory lock for the life of that connection. The service ends a connection that beats no more, so
+//! that another server takes the lead from one that stands still or is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -17,6 +18,10 @@ const BEAT: Duration = Duration::from_millis(500);
 
 /// The time between two tries to connect.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// The silence after which the service ends the connection, if its version can (14 or later).
+const SILENCE: &str = "SELECT set_config('idle_session_timeout', '3s', false) \
+    WHERE EXISTS (SELECT FROM pg_settings WHERE name = 'idle_session_timeout')";
 
 /// The findings of the last beat.
 #[derive(Debug)]
@@ -104,6 +109,7 @@ pub(super) fn start(connections: &Arc<Connections>, pulse: &Arc<Pulse>, schema: 
 async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), StoreError> {
     let lock = "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || $1::text, 0))";
     let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    within(ANSWER_MAX, async { client.batch_execute(SILENCE).await.map_err(failed) }).await?;
     while !pulse.is_stopped.load(Ordering::Relaxed) {
         let before = now_ms();
         let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });

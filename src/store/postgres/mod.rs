@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 pub use connection::address::PostgresUrl;
-pub use connection::{POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_WRITERS_MAX};
+pub use connection::{
+    POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_SNAPSHOTS_MAX, POSTGRES_WRITERS_MAX,
+};
 
 use append::Broken;
 use blobs::Fresh;
@@ -288,7 +290,8 @@ impl Store for PostgresStore {
         session: SessionId,
         visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.connections.read(async |client| history::read_base(&client, session, visit).await)
+        let client = self.connections.wait(self.connections.reader())?;
+        history::read_base(&self.connections, &client, session, visit)
     }
 
     fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {

@@ -52,9 +52,9 @@ pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, St
     let read = || -> Result<(Vec<u8>, Vec<u8>), tokio_postgres::Error> {
         Ok((row.try_get(0)?, row.try_get(1)?))
     };
-    let (epoch, key) = read().map_err(|_| StoreError::DamagedMeta)?;
+    let (epoch, key) = read().map_err(|_| PostgresError::NoMeta)?;
     transaction.commit().await.map_err(PostgresError::Server)?;
-    let epoch = epoch.try_into().map_err(|_| StoreError::DamagedMeta)?;
+    let epoch = epoch.try_into().map_err(|_| PostgresError::NoMeta)?;
     let signing_key = SigningKey::of(&key)?;
     Ok(Meta { epoch: Epoch(u128::from_be_bytes(epoch)), signing_key, schema })
 }
@@ -68,8 +68,8 @@ async fn found(transaction: &Transaction<'_>) -> Result<Option<i32>, StoreError>
     }
     let version = "SELECT version FROM meta WHERE id = 1";
     let row = transaction.query_opt(version, &[]).await.map_err(PostgresError::Server)?;
-    let row = row.ok_or(StoreError::DamagedMeta)?;
-    Ok(Some(row.try_get(0).map_err(|_| StoreError::DamagedMeta)?))
+    let row = row.ok_or(PostgresError::NoMeta)?;
+    Ok(Some(row.try_get(0).map_err(|_| PostgresError::NoMeta)?))
 }
 
 async fn check(client: &Client) -> Result<(), StoreError> {

@@ -199,3 +199,22 @@ fn each_connection_waits_for_the_sync() {
     });
     assert_eq!(level.unwrap(), "on");
 }
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_server_that_stands_still_does_not_keep_its_locks() {
+    let url = url();
+    let (still, other) = (PostgresStore::open(&url).unwrap(), PostgresStore::open(&url).unwrap());
+    let (one, two) = (session(), session());
+    assert_eq!(still.append(&[run("a", one, 0, vec![])]), [Outcome::Appended]);
+    let mut appended = Vec::new();
+    let outcomes = still.exclusively(&[b"a".to_vec()], &mut || {
+        // As if this server had been stopped while it decides.
+        let mut of_other = run("a", one, 1, vec![]);
+        of_other.frames = vec![Frame::encode(one, Revision(2), b"other").expect("a frame")];
+        appended = other.append(&[of_other, run("b", two, 0, vec![])]);
+        vec![run("a", one, 1, vec![])]
+    });
+    assert_eq!(appended, [Outcome::Appended, Outcome::Appended]);
+    assert_eq!(outcomes, [Outcome::Unreachable]);
+}

@@ -42,6 +42,11 @@ pub enum PostgresError {
         /// The version of this program.
         known: i32,
     },
+    /// The row with the schema's version, epoch and key is missing or damaged.
+    #[error(
+        "the schema of the database has no valid row in its table meta: restore the database from a dump"
+    )]
+    NoMeta,
     /// The user may not create the schema.
     #[error("the schema {schema} does not exist and cannot be created")]
     NoSchema {

@@ -40,6 +40,10 @@ impl FromStr for PostgresUrl {
             return Err(wrong("must begin with postgres://"));
         }
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
+        // The parser would take the rest of the password for a host, which is shown.
+        if place.matches('@').count() > 1 {
+            return Err(wrong("has more than one @: write %40 for one in the password"));
+        }
         let (mut encryption, mut mode, mut roots) = (Encryption::AsAsked, SslMode::Prefer, None);
         let mut rest = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -143,6 +147,7 @@ mod tests {
             "postgres://a/b?x",
             "postgres:///b",
             "postgres://a/b?password=p",
+            "postgres://me:hid@den@a/b",
         ] {
             assert!(parsed(text).is_err(), "{text}");
         }

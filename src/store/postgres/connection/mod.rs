@@ -7,7 +7,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime as PoolRuntime,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod,
+    Runtime as PoolRuntime, TimeoutType,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -28,6 +29,9 @@ pub const POSTGRES_CHECKERS_MAX: usize = 2;
 /// The number of connections for everything else.
 pub const POSTGRES_READERS_MAX: usize = 8;
 
+/// The number of connections for archives that go out. Each is held as long as its reader takes.
+pub const POSTGRES_SNAPSHOTS_MAX: usize = 8;
+
 /// The longest wait for an answer to a short statement, and for a connection.
 pub(super) const ANSWER_MAX: Duration = Duration::from_millis(1500);
 
@@ -37,8 +41,9 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 /// The threads that drive the connections.
 const THREADS: usize = 2;
 
-/// The settings of each connection. A transaction that is stuck must not hold its rows.
-const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '65min'; \
+/// The settings of each connection. A server that stands still within a transaction holds its rows for 3 s at most, and
+/// another one waits for them a little longer.
+const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '3s'; \
     SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')";
 
@@ -50,6 +55,7 @@ pub(super) struct Connections {
     writers: Pool,
     checkers: Pool,
     readers: Pool,
+    snapshots: Pool,
     url: PostgresUrl,
     /// The application name of the connections for appends, which no other server has.
     writer_name: String,
@@ -74,7 +80,9 @@ impl Connections {
         let writers = pool(&of_writers, POSTGRES_WRITERS_MAX)?;
         let checkers = pool(&url, POSTGRES_CHECKERS_MAX)?;
         let readers = pool(&url, POSTGRES_READERS_MAX)?;
-        Ok(Self { runtime: Some(runtime), writers, checkers, readers, url, writer_name })
+        let snapshots = pool(&url, POSTGRES_SNAPSHOTS_MAX)?;
+        let runtime = Some(runtime);
+        Ok(Self { runtime, writers, checkers, readers, snapshots, url, writer_name })
     }
 
     /// Waits for a future on this thread, which must be one that may block.
@@ -114,6 +122,14 @@ impl Connections {
     /// Lends a connection for anything else.
     pub(super) async fn reader(&self) -> Result<Object, StoreError> {
         self.readers.get().await.map_err(not_lent)
+    }
+
+    /// Lends a connection for a long transaction, if one is free.
+    pub(super) async fn snapshot(&self) -> Result<Object, StoreError> {
+        self.snapshots.get().await.map_err(|error| {
+            let are_lent = matches!(error, PoolError::Timeout(TimeoutType::Wait));
+            if are_lent { StoreError::Busy } else { not_lent(error) }
+        })
     }
 
     pub(super) fn writer_name(&self) -> &str {
@@ -162,9 +178,13 @@ fn pool(url: &PostgresUrl, max: usize) -> Result<Pool, PostgresError> {
 /// Sets and checks what acknowledged commits depend on.
 pub(super) async fn set_up(client: &Client) -> Result<(), PostgresError> {
     client.batch_execute(SETTINGS).await.map_err(PostgresError::Server)?;
-    let row = client.query_one("SHOW synchronous_commit", &[]).await;
-    let level: String = row.and_then(|row| row.try_get(0)).map_err(PostgresError::Server)?;
-    if ["on", "remote_apply"].contains(&&*level) {
+    let levels = "SELECT current_setting('synchronous_commit'), current_setting('fsync')";
+    let row = client.query_one(levels, &[]).await.map_err(PostgresError::Server)?;
+    let level = |place| row.try_get::<usize, String>(place).map_err(PostgresError::Server);
+    if level(1)? != "on" {
+        return Err(PostgresError::FsyncOff);
+    }
+    if ["on", "remote_apply"].contains(&&*level(0)?) {
         Ok(())
     } else {
         Err(PostgresError::NotSynchronous)
