@@ -86,7 +86,7 @@ impl Service {
         };
         let (qa_session, deadlines) = (options.qa_session, found.deadlines);
         let writer = Writer::start(&deps, jobs, parts, policy, qa_session, deadlines)?;
-        let (damage, archives) = (found.damage, Archives::new());
+        let (damage, archives) = (found.damage, Archives::new(&*deps.store));
         let queues = Queues::default();
         let inner = Inner {
             deps,

@@ -12,9 +12,13 @@ pub use export::Export;
 pub use import::{Import, Imported};
 
 use super::limiter::WaitLimiter;
+use crate::store::Store;
 
 /// The number of concurrent exports to one client. Each has a thread.
 const EXPORTS_MAX: u64 = 4;
+
+/// The same over a store that has few connections for them.
+const SHARED_EXPORTS_MAX: u64 = 2;
 
 /// The number of concurrent imports from one client.
 const IMPORTS_MAX: u64 = 1;
@@ -30,9 +34,10 @@ pub(super) struct Archives {
 }
 
 impl Archives {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(store: &dyn Store) -> Self {
         let turns = |count| WaitLimiter::held(count, WAITING_MAX);
-        Self { imports: turns(IMPORTS_MAX), exports: turns(EXPORTS_MAX) }
+        let exports = if store.shared().is_some() { SHARED_EXPORTS_MAX } else { EXPORTS_MAX };
+        Self { imports: turns(IMPORTS_MAX), exports: turns(exports) }
     }
 }
 

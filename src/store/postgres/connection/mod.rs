@@ -30,7 +30,7 @@ pub const POSTGRES_CHECKERS_MAX: usize = 2;
 pub const POSTGRES_READERS_MAX: usize = 8;
 
 /// The number of connections for archives that go out. Each is held as long as its reader takes.
-pub const POSTGRES_SNAPSHOTS_MAX: usize = 8;
+pub const POSTGRES_SNAPSHOTS_MAX: usize = 4;
 
 /// The longest wait for an answer to a short statement, and for a connection.
 pub(super) const ANSWER_MAX: Duration = Duration::from_millis(1500);
