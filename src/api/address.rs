@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::api::push;
 use crate::board::{
     AgentName, CheckpointName, Digest, InvalidPath, LogName, Seq, SessionName, StatePath,
 };
@@ -29,7 +30,9 @@ pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_url(session, agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            format!("{}/{log}", session_url(session))
+            let mut url = session_url(session);
+            push(&mut url, format_args!("/{log}"));
+            url
         }
     }
 }
@@ -82,8 +85,7 @@ pub(crate) fn segment(name: &str) -> String {
 /// Returns the URL path of an entry.
 pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
     let mut url = log_url(session, log);
-    url.push('/');
-    url.push_str(&seq.to_string());
+    push(&mut url, format_args!("/{seq}"));
     url
 }
 

@@ -23,4 +23,13 @@ pub(crate) mod tag;
 pub(crate) mod view;
 pub(crate) mod yielding;
 
+use std::fmt;
+
 pub use refusal::{Fault, Refusal};
+
+/// Writes to a string or a hash, which cannot fail.
+pub(crate) fn push(out: &mut impl fmt::Write, text: fmt::Arguments<'_>) {
+    if out.write_fmt(text).is_err() {
+        tracing::error!("writing a text failed");
+    }
+}

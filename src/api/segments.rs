@@ -17,7 +17,7 @@ use crate::service::{ImagePieces, Service, ServiceError};
 
 /// The length from which a text is sent without a copy. Shorter texts are copied together, since each frame has a
 /// cost too.
-const ALONE_BYTES_MIN: usize = 16 << 10;
+const ALONE_BYTES_MIN: usize = 4 << 10;
 
 /// Renders a text.
 type Make = Box<dyn FnOnce() -> String + Send>;

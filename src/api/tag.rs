@@ -7,6 +7,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::api::push;
 use crate::board::{
     AgentName, CheckpointName, Digest, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
 };
@@ -52,25 +53,35 @@ pub(crate) enum Resource {
     Diff(Revision, Revision),
 }
 
-impl Resource {
-    fn key(&self) -> String {
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Session => "session".to_owned(),
-            Self::Blackboard => "blackboard".to_owned(),
-            Self::Log(log) => format!("log {log}"),
-            Self::Entry(log, seq) => format!("entry {seq} of {log}"),
-            Self::Image(seq) => format!("image {seq}"),
-            Self::Blob(sha256) => format!("blob {sha256}"),
-            Self::Prompt => "prompt".to_owned(),
-            Self::Cost(log) => format!("cost of {log}"),
-            Self::State(path) => format!("state {:?}", path.segments()),
-            Self::Agents => "agents".to_owned(),
-            Self::Agent(agent) => format!("agent {agent}"),
-            Self::Checkpoints => "checkpoints".to_owned(),
-            Self::Checkpoint(name) => format!("checkpoint {name}"),
-            Self::Audit => "audit".to_owned(),
-            Self::Diff(from, to) => format!("diff from {from} to {to}"),
+            Self::Session => f.write_str("session"),
+            Self::Blackboard => f.write_str("blackboard"),
+            Self::Log(log) => write!(f, "log {log}"),
+            Self::Entry(log, seq) => write!(f, "entry {seq} of {log}"),
+            Self::Image(seq) => write!(f, "image {seq}"),
+            Self::Blob(sha256) => write!(f, "blob {sha256}"),
+            Self::Prompt => f.write_str("prompt"),
+            Self::Cost(log) => write!(f, "cost of {log}"),
+            Self::State(path) => write!(f, "state {:?}", path.segments()),
+            Self::Agents => f.write_str("agents"),
+            Self::Agent(agent) => write!(f, "agent {agent}"),
+            Self::Checkpoints => f.write_str("checkpoints"),
+            Self::Checkpoint(name) => write!(f, "checkpoint {name}"),
+            Self::Audit => f.write_str("audit"),
+            Self::Diff(from, to) => write!(f, "diff from {from} to {to}"),
         }
+    }
+}
+
+/// Text that is hashed as it is written.
+struct Hashed<'a>(&'a mut Sha256);
+
+impl fmt::Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
     }
 }
 
@@ -109,7 +120,7 @@ impl Tag {
     pub(crate) fn new(epoch: Epoch, version: Version, resource: &Resource) -> Self {
         let mut text = String::with_capacity(TAG_BYTES);
         text.push('"');
-        text.push_str(&state(epoch, version, resource));
+        write_state(epoch, version, resource, &mut text);
         text.push('"');
         Self(text)
     }
@@ -160,8 +171,8 @@ impl Tag {
     }
 }
 
-/// Renders a state. The hash includes the revision, so that no tag can be derived from another one.
-fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
+/// Writes a state. The hash includes the revision, so that no tag can be derived from another one.
+fn write_state(epoch: Epoch, version: Version, resource: &Resource, out: &mut String) {
     let changed = version.changed.0;
     // All parts but the last have a fixed length, so that no two sequences have the same bytes. Mostly
     // they fit into one block of the hash.
@@ -169,9 +180,8 @@ fn state(epoch: Epoch, version: Version, resource: &Resource) -> String {
     hash.update(epoch.0.to_be_bytes());
     hash.update(version.session.0.as_bytes());
     hash.update(changed.to_be_bytes());
-    hash.update(resource.key().as_bytes());
-    let hash = shortened(hash);
-    format!("{changed:x}.{hash:016x}")
+    push(&mut Hashed(&mut hash), format_args!("{resource}"));
+    push(out, format_args!("{changed:x}.{:016x}", shortened(hash)));
 }
 
 fn short_hash(parts: &[&[u8]]) -> u64 {
@@ -200,7 +210,9 @@ pub(crate) fn version(
     let own = inner.split('-').next()?;
     let changed = u64::from_str_radix(own.split('.').next()?, 16).ok()?;
     let version = Version { session, changed: Revision(changed) };
-    (!weak && state(epoch, version, resource) == own).then_some(version)
+    let mut state = String::with_capacity(TAG_BYTES);
+    write_state(epoch, version, resource, &mut state);
+    (!weak && state == own).then_some(version)
 }
 
 #[cfg(test)]

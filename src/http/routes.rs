@@ -210,10 +210,11 @@ pub fn router(
     let document = docs::Document::new(|| whole().2);
     let paths = doors.iter().map(|door| door.path).collect();
     let credentials = page.as_ref().map(|page| Arc::clone(&page.credentials));
-    let guard = Guard { tokens, service: service.clone(), doors: paths, credentials };
+    let guard = Arc::new(Guard { tokens, service: service.clone(), doors: paths, credentials });
     let guarded = move |route: Route| {
-        let guard = guard.clone();
-        service_fn(move |request| guard.clone().pass(route.clone(), request))
+        // Shared, since axum clones the whole service for each request.
+        let (guard, route) = (Arc::clone(&guard), Arc::new(route));
+        service_fn(move |request| Arc::clone(&guard).pass(Route::clone(&route), request))
     };
     let (bodies, lists) = (BodyRoom::new(), Lists::default());
     let links = doors.iter().map(|door| (door.name, door.path));

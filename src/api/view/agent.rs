@@ -3,9 +3,9 @@
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::entry::push;
 use super::raw;
 use crate::api::params::Params;
+use crate::api::push;
 use crate::api::refusal::Refusal;
 use crate::board::json;
 use crate::board::{Agent, AgentName};

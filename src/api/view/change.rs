@@ -3,10 +3,11 @@
 //! The brief form has addresses instead of contents. Events and the audit show changes alike; the stored form is
 //! independent.
 
-use super::entry::{ImageBody, imageless, push};
+use super::entry::{ImageBody, imageless};
 use super::write_json;
 use crate::api::address::{agent_url, entry_url, image_url, log_path, log_url, state_url};
 use crate::api::intake::settings::SettingsBody;
+use crate::api::push;
 use crate::board::{
     AgentChange, AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogChange, LogName,
     Plan, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings,

@@ -1,7 +1,6 @@
 //! Entries and items as JSON, with selected members and the form of stored images.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -416,12 +415,5 @@ pub(crate) fn imageless(item: &Item) -> Cow<'_, RawValue> {
     match item.image() {
         Some(_) => Cow::Owned(raw(json::select(item.text(), |name| name != IMAGE_MEMBER))),
         None => Cow::Borrowed(item.raw()),
-    }
-}
-
-/// Writes to a string, which cannot fail.
-pub(crate) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    if out.write_fmt(text).is_err() {
-        tracing::error!("writing to a string failed");
     }
 }

@@ -56,7 +56,6 @@ pub type Credentials =
     Arc<dyn Fn(&HeaderMap) -> Option<Result<Caller, Unauthorized>> + Send + Sync>;
 
 /// The authentication of requests.
-#[derive(Clone)]
 pub(super) struct Guard {
     pub(super) tokens: Tokens,
     pub(super) service: Service,
@@ -69,7 +68,7 @@ pub(super) struct Guard {
 impl Guard {
     /// Passes a request to its route if its caller has the route's scope.
     pub(super) async fn pass(
-        self,
+        self: Arc<Self>,
         mut route: Route,
         mut request: Request,
     ) -> Result<Response, Infallible> {

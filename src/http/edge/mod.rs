@@ -61,8 +61,9 @@ pub fn edge(router: Router, options: EdgeOptions, service: Service) -> Router {
 fn layered(router: Router, gate: Gate) -> Router {
     let gate = Arc::new(gate);
     let around = move |route: Route| {
-        let gate = Arc::clone(&gate);
-        service_fn(move |request| pass(Arc::clone(&gate), route.clone(), request))
+        // Shared, since axum clones the whole service for each request.
+        let (gate, route) = (Arc::clone(&gate), Arc::new(route));
+        service_fn(move |request| pass(Arc::clone(&gate), Route::clone(&route), request))
     };
     router.fallback(problem_body::route_not_found).layer(layer_fn(around))
 }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::sse::{Frames, Streams, respond};
 use crate::api::params::Params;
-use crate::api::view::entry::push;
+use crate::api::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, json};
 use crate::http::openapi;

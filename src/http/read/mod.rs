@@ -109,8 +109,9 @@ where
         Ok(Self {
             service: Service::from_ref(state),
             caller: caller_of(parts)?,
-            headers: parts.headers.clone(),
             params: Params::from_request_parts(parts, state).await?,
+            // The last to ask for them.
+            headers: std::mem::take(&mut parts.headers),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             lists: Lists::from_ref(state),
         })

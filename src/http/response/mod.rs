@@ -33,9 +33,9 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// The media type of JSON lines.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
-/// The capacity for an answer's headers, including those that the edge adds, so that the map need not
+/// The capacity for an answer's headers, including those that the edge and axum add, so that the map need not
 /// grow.
-const HEADERS: usize = 12;
+const HEADERS: usize = 14;
 
 /// An answer about a session.
 pub(super) struct Answer {

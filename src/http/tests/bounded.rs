@@ -28,21 +28,22 @@ use crate::board::{
 use crate::http::response::chunked;
 use crate::http::response::segments;
 use crate::service::{Clock, ImageBytes, Reply, Service};
-use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
+use crate::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 
 /// A piece of an image, and a piece of what stands before it.
 const PIECE_BYTES_MAX: usize = 256 << 10;
 
-struct World {
-    service: Service,
+pub(super) struct World {
+    pub(super) service: Service,
+    pub(super) store: Arc<dyn Store>,
     _home: TempDir,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let home = TempDir::new().unwrap();
         let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
-        let store = SqliteStore::open(home.path(), options).unwrap();
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(home.path(), options).unwrap());
         let policy = Policy {
             auto_create: true,
             session_bytes_max: 1 << 30,
@@ -51,8 +52,8 @@ impl World {
             sessions_max: 1 << 30,
             qa_pairs: Vec::new(),
         };
-        let service = Service::start(Arc::new(store), policy, Clock::system()).unwrap();
-        Self { service, _home: home }
+        let service = Service::start(Arc::clone(&store), policy, Clock::system()).unwrap();
+        Self { service, store, _home: home }
     }
 
     async fn append(&self, log: LogName, item: Item, images: Vec<ImageBytes>) -> Arc<Board> {

@@ -1,3 +1,4 @@
-//! Tests of the handlers that bound their work.
+//! Tests of the handlers: what bounds their work, and what a request allocates.
 
+mod allocations;
 mod bounded;

@@ -77,17 +77,19 @@ where
         let caller = caller_of(parts)?;
         let params = Params::from_request_parts(parts, state).await?;
         let repeat = Repeat::of(parts)?;
+        let trace = Trace::of(&parts.headers).map(|trace| trace.id());
         Ok(Self {
             service: Service::from_ref(state),
             room: BodyRoom::from_ref(state),
             session,
             author,
             caller,
-            headers: parts.headers.clone(),
+            // The last to ask for them.
+            headers: std::mem::take(&mut parts.headers),
             params,
             fence: None,
             repeat,
-            trace: Trace::of(&parts.headers).map(|trace| trace.id()),
+            trace,
             describes: false,
             blob_places: BTreeMap::new(),
         })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
@@ -24,6 +25,9 @@ use crate::service::Receipt;
 
 /// The header that marks a replayed response.
 const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The capacity that most bodies fit into.
+const BODY_BYTES: usize = 256;
 
 /// The maximum number of new entries that a response shows with their tags.
 const TAGS_MAX: usize = 100;
@@ -230,7 +234,11 @@ impl Written<'_> {
         made: Option<String>,
         value: &impl Serialize,
     ) -> ShapeResult {
-        Ok(self.text(tag, made, serde_json::to_string(value)?))
+        // With room for most answers, and for the end of the line.
+        let mut body = Vec::with_capacity(BODY_BYTES);
+        serde_json::to_writer(&mut body, value)?;
+        let body = String::from_utf8(body).map_err(serde_json::Error::custom)?;
+        Ok(self.text(tag, made, body))
     }
 
     /// Creates a response with a JSON text as its body.
