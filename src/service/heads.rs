@@ -60,6 +60,8 @@ const TENDED_EVERY: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct HeadChecks {
     waiting: Mutex<HashMap<SessionName, Vec<Checked>>>,
+    /// True once nobody answers any more. Changed under the lock above.
+    is_over: AtomicBool,
     /// True if hints were lost.
     is_lost: AtomicBool,
     signal: Arc<Signal>,
@@ -136,6 +138,9 @@ impl HeadChecks {
     ) -> Result<oneshot::Receiver<Result<(), ServiceError>>, ServiceError> {
         let (checked, answer) = oneshot::channel();
         let mut waiting = self.waiting.lock();
+        if self.is_over.load(Ordering::Relaxed) {
+            return Err(ServiceError::Stopping);
+        }
         if waiting.len() >= WAITING_MAX {
             return Err(ServiceError::Overloaded);
         }
@@ -264,7 +269,9 @@ impl Checker {
             let is_asked = !self.checks.waiting.lock().is_empty();
             rest = if is_asked { Duration::ZERO } else { WATCHED_EVERY };
         }
-        self.checks.waiting.lock().clear();
+        let mut waiting = self.checks.waiting.lock();
+        self.checks.is_over.store(true, Ordering::Relaxed);
+        waiting.clear();
     }
 
     /// Wakes those who wait for lists and inboxes, and tells readers of notices that some were lost.

@@ -158,3 +158,15 @@ async fn unused_sessions_leave_the_directory_and_are_found_again() {
     }
     drop(watch);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_check_after_the_end_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let (_stores, [one, _other]) = two(dir.path());
+    let check = move || {
+        one.stop();
+        one.inner.heads.check_here(&[name("s")])
+    };
+    let checked = tokio::task::spawn_blocking(check).await.unwrap();
+    assert!(matches!(checked, Err(ServiceError::Stopping)), "{checked:?}");
+}
