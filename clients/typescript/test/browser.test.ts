@@ -92,13 +92,13 @@ test("the bundled client works in a browser", { timeout: 120_000 }, async (t) =>
   });
   const followed = await page.evaluate(([url, token]) => globalThis.page.follow(url, token), [url, token] as const);
   assert.deepEqual(followed, numbers(20));
-  const wrong = await page.evaluate((url) => globalThis.page.refusal(url, "bb_wrong"), url);
+  const wrong = await page.evaluate((url) => globalThis.page.refusal(url, "bb_wrong", 20_000), url);
   assert.match(wrong, /^Problem: unauthorized: /);
 });
 
 test("a page whose origin is not allowed is told so", { timeout: 120_000 }, async (t) => {
   const server = await startServer(t);
   const page = await openPage(t, await servePage(t));
-  const refused = await page.evaluate((url) => globalThis.page.refusal(url, "bb_token"), server.url);
+  const refused = await page.evaluate((url) => globalThis.page.refusal(url, "bb_token", 300), server.url);
   assert.match(refused, /^ConnectionFailed: .*; is the page's origin one of its --cors-origins\?$/);
 });

@@ -75,9 +75,9 @@ function numbersOf(event: BoardEvent): unknown[] {
   return event.changes.flatMap(({ entries }) => (entries ?? []).map(({ item }) => item["n"]));
 }
 
-/** Returns the error of a call. */
-async function refusal(url: string, token: string) {
-  const client = createClient({ url, token, timeoutMs: 300 });
+/** Returns the error of a call that is given up after this time. */
+async function refusal(url: string, token: string, timeoutMs: number) {
+  const client = createClient({ url, token, timeoutMs });
   const error = await client.GET("/v1/sessions").catch((error: unknown) => error);
   return String(error);
 }
