@@ -58,12 +58,8 @@ impl Items {
     ) -> Result<RunText, ServiceError> {
         let (is_json, all) = (self.syntax.is_some(), run.clone());
         let bytes = if run.has_text(&self.kind(&None)) { 0 } else { run.bytes() };
-        turns
-            .make(
-                WRITTEN * bytes,
-                move || if is_json { metadata(&all) } else { markdown_metadata(&all) },
-            )
-            .await
+        let make = move || if is_json { metadata(&all) } else { markdown_metadata(&all) };
+        turns.make(WRITTEN * bytes, make).await
     }
 
     /// Returns a function that renders the text of a run without caching, and its work in bytes.

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::response::Response;
 
+use super::LOOKS_MAX;
 use crate::api::address::session_url;
 use crate::api::pieces::Pieces;
 use crate::api::tag::{Rendering, Resource, Tag};
@@ -17,9 +18,6 @@ use crate::http::response::{Answer, NDJSON};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
 use crate::service::{Cut, Export, Published, ServiceError};
-
-/// The maximum number of attempts to pin a session whose history is being compacted.
-const LOOKS_MAX: usize = 8;
 
 /// Export a session as an archive
 ///

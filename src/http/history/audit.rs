@@ -3,6 +3,7 @@
 //! The audit is read from the store in batches, so that a long history takes no more memory than a short one.
 use axum::response::Response;
 
+use super::LOOKS_MAX;
 use crate::api::history::audit::AuditPage;
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
 use crate::api::params::{Params, invalid};
@@ -22,9 +23,6 @@ const LIMIT_DEFAULT: usize = 100;
 
 /// The maximum number of commits on a page.
 const LIMIT_MAX: u64 = 1000;
-
-/// The number of times that a history is read which other servers truncate.
-const LOOKS_MAX: usize = 8;
 
 /// Read the audit of a session
 ///

@@ -22,6 +22,9 @@ use crate::api::tag::Resource;
 use crate::board::SessionName;
 use crate::service::At;
 
+/// The maximum number of attempts to read a history that is being truncated.
+const LOOKS_MAX: usize = 8;
+
 /// The name of a fork, and the point to fork.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]

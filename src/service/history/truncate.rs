@@ -76,7 +76,7 @@ impl Service {
     ) -> Result<(Permit, Result<(), ServiceError>), ServiceError> {
         let Published { board, history_bytes } = now;
         let (store, stored) = (Arc::clone(&self.inner.deps.store), Arc::clone(&board));
-        // The turn goes with the work: whoever asked may leave.
+        // The turn goes with the work, since the caller may leave.
         let put = move || (turn, put_base(&*store, &stored, history_bytes));
         let (turn, put) = with_files(put).await.map_err(|_| ServiceError::Fault)?;
         if put.is_err() {

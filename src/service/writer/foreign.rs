@@ -181,9 +181,7 @@ impl Writer {
         if known.revision == head.revision {
             let oldest = head.base.unwrap_or(known.oldest).max(known.oldest);
             if (oldest, head.history_bytes) != (known.oldest, bytes) {
-                session.rebase(oldest, head.history_bytes, &self.recent_bytes);
-                self.directory.identities().outdate(known.session);
-                self.wake_up(&session);
+                self.publish_beginning(&session, oldest, head.history_bytes);
             }
         } else if let Some(base) = head.base {
             // Later commits were read too; the next check finds the count that belongs to them.

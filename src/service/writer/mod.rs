@@ -336,17 +336,15 @@ impl Writer {
 
     /// Publishes that a history begins later, unless it does already.
     fn begin_at(&self, session: &Arc<Session>, base: Revision, history_bytes: u64) {
-        let Extent { session: id, oldest, .. } = session.extent();
-        if oldest >= base {
-            return;
+        if session.extent().oldest < base {
+            self.publish_beginning(session, base, history_bytes);
         }
-        session.rebase(base, history_bytes, &self.recent_bytes);
-        self.directory.identities().outdate(id);
-        self.wake_up(session);
     }
 
-    /// Wakes those who wait for a session whose revision stays.
-    fn wake_up(&self, session: &Arc<Session>) {
+    /// Publishes where a history begins and the bytes of its commits, and wakes those who wait for the session.
+    fn publish_beginning(&self, session: &Arc<Session>, oldest: Revision, history_bytes: u64) {
+        session.rebase(oldest, history_bytes, &self.recent_bytes);
+        self.directory.identities().outdate(session.extent().session);
         let session = Some(Arc::clone(session));
         self.wake_ups.add(WakeUp { session, notice: None, asked: false, requested: false });
     }

@@ -73,16 +73,13 @@ async fn found(transaction: &Transaction<'_>) -> Result<Option<i32>, StoreError>
 }
 
 async fn check(client: &Client) -> Result<(), StoreError> {
-    let sql = "SELECT current_setting('fsync') = 'on', pg_is_in_recovery(), \
-        current_setting('server_encoding'), current_setting('transaction_read_only') = 'on'";
+    let sql = "SELECT pg_is_in_recovery(), current_setting('server_encoding'), \
+        current_setting('transaction_read_only') = 'on'";
     let row = client.query_one(sql, &[]).await.map_err(PostgresError::Server)?;
-    let read = || -> Result<(bool, bool, String, bool), tokio_postgres::Error> {
-        Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+    let read = || -> Result<(bool, String, bool), tokio_postgres::Error> {
+        Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
     };
-    let (syncs, is_standby, encoding, is_read_only) = read().map_err(PostgresError::Server)?;
-    if !syncs {
-        return Err(PostgresError::FsyncOff.into());
-    }
+    let (is_standby, encoding, is_read_only) = read().map_err(PostgresError::Server)?;
     if is_standby || is_read_only {
         return Err(PostgresError::Standby.into());
     }
