@@ -63,6 +63,9 @@ pub enum Reason {
 ///
 /// [`Unsupported`] names the first unsupported part.
 pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
+    if is_surely_supported(text, depth_max) {
+        return Ok(());
+    }
     let mut path = Path::default();
     for (at, token) in Tokens::new(text) {
         path.step(token);
@@ -75,6 +78,24 @@ pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
         }
     }
     Ok(())
+}
+
+/// Returns true for text in which no token needs a look, as for most: too few containers to be too deep, no escape
+/// that may be half of a pair, and no number that is long or has an exponent. The loops are made for vectors.
+fn is_surely_supported(text: &str, depth_max: usize) -> bool {
+    let bytes = text.as_bytes();
+    let opened = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    opened <= depth_max && !has_large_number(bytes) && !text.contains("\\u")
+}
+
+/// Returns true if there may be a number of 31 digits or more, or with an exponent. Digits in strings count too.
+fn has_large_number(bytes: &[u8]) -> bool {
+    let is_digits = |block: &[u8; 16]| block.iter().fold(true, |all, b| all & b.is_ascii_digit());
+    let next = bytes.get(1..).unwrap_or_default();
+    let has_exponent = bytes.iter().zip(next).fold(false, |any, (byte, next)| {
+        any | (byte.is_ascii_digit() & matches!(next, b'e' | b'E'))
+    });
+    has_exponent || bytes.as_chunks::<16>().0.iter().any(is_digits)
 }
 
 fn fault(token: Token<'_>, depth: usize, depth_max: usize) -> Option<Reason> {
@@ -218,6 +239,24 @@ mod tests {
             "line 1, the whole value: the value is nested more than 0 levels deep"
         );
         assert!(check(&nested(1_000_000), 128).is_err());
+    }
+
+    #[test]
+    fn each_reason_is_found_wherever_it_stands() {
+        let faults = [
+            "1e400".to_owned(),
+            "-12E999".to_owned(),
+            format!("{}.5", "9".repeat(309)),
+            "7".repeat(4_301),
+            r#""\udfff""#.to_owned(),
+            "[".repeat(9) + &"]".repeat(9),
+        ];
+        for fault in faults {
+            for before in 0..40 {
+                let text = format!("{{\"{}\":[{fault}]}}", "n".repeat(before));
+                assert!(check(&text, 9).is_err(), "{text}");
+            }
+        }
     }
 
     #[test]
