@@ -69,7 +69,8 @@ impl Log {
     }
 
     pub(in crate::board) fn clear(&mut self, revision: Revision) {
-        *self = Self { last_seq: self.last_seq, changed: revision, ..Self::default() };
+        let cost = self.cost.map(|_| Cost::default());
+        *self = Self { last_seq: self.last_seq, changed: revision, cost, ..Self::default() };
     }
 
     pub(in crate::board) fn remove(&mut self, ranges: &[SeqRange], revision: Revision) {
@@ -145,7 +146,7 @@ impl Log {
             self.seal();
         }
         self.bytes += entry.bytes();
-        self.cost = self.cost + entry.item.cost();
+        self.cost = self.cost.map(|sum| sum + entry.item.cost());
         self.tail_bytes += bytes;
         let place = distance(self.tail_begin, self.end);
         let put = match &self.tail {
@@ -188,8 +189,9 @@ impl Log {
         let Some(old) = self.of_ordinal(ordinal) else { return };
         let same = old.item == entry.item;
         let bytes = self.bytes - old.bytes() + entry.bytes();
-        let cost = if same { self.cost } else { self.cost - old.item.cost() + entry.item.cost() };
-        (self.bytes, self.cost) = (bytes, cost);
+        let counted = self.cost.filter(|_| !same);
+        let cost = counted.map(|sum| sum - old.item.cost() + entry.item.cost());
+        (self.bytes, self.cost) = (bytes, cost.or(self.cost));
         if let Some(index) = self.part_of(ordinal) {
             let Some(part) = self.parts.get(index).cloned() else { return };
             let chunks = part.chunk.with(distance(part.begin, ordinal), entry);
@@ -237,8 +239,8 @@ impl Log {
         let begin = self.begin + count as u64;
         let removed = || self.iter().take(count);
         let bytes: u64 = removed().map(|entry| entry.bytes()).sum();
-        let cost: Cost = removed().map(|entry| entry.item.cost()).sum();
-        (self.bytes, self.cost) = (self.bytes - bytes, self.cost - cost);
+        let cost = || removed().map(|entry| entry.item.cost()).sum();
+        (self.bytes, self.cost) = (self.bytes - bytes, self.cost.map(|sum| sum - cost()));
         let of_tail = distance(self.tail_begin.max(self.begin), begin);
         let removed = self.tail.iter().flat_map(|tail| tail.entries(self.tail_places()));
         self.tail_bytes -= chunk::bytes(removed.take(of_tail));

@@ -162,8 +162,8 @@ pub struct Log {
     last_seq: Seq,
     changed: Revision,
     bytes: u64,
-    /// The sum of the items' costs.
-    cost: Cost,
+    /// The sum of the items' costs; `None` in a log that counts none.
+    cost: Option<Cost>,
 }
 
 /// A chunk and its position in the log.
@@ -193,6 +193,11 @@ fn distance(from: u64, to: u64) -> usize {
 }
 
 impl Log {
+    /// Makes an empty log sum the costs of its items, as a memory does. Finding a cost takes longer than an append.
+    pub(crate) fn with_costs(self) -> Self {
+        Self { cost: Some(Cost::default()), ..self }
+    }
+
     /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -223,10 +228,10 @@ impl Log {
         self.bytes
     }
 
-    /// Returns the sum of the items' costs.
+    /// Returns the sum of the items' costs, which only a memory counts.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        self.cost
+        self.cost.unwrap_or_default()
     }
 
     /// Returns the entry with this seq.

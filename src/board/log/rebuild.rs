@@ -98,7 +98,7 @@ impl Log {
         self.bytes = self.bytes + bytes(new) - bytes(old);
         let cost =
             |entries: &[Arc<Entry>]| entries.iter().map(|entry| entry.item.cost()).sum::<Cost>();
-        self.cost = self.cost + cost(new) - cost(old);
+        self.cost = self.cost.map(|sum| sum + cost(new) - cost(old));
     }
 
     /// Joins neighbouring parts that fit into one chunk, so that removals leave no small chunks. Returns the index

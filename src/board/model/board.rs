@@ -260,7 +260,7 @@ impl Board {
         if let LogName::Memory(agent) = name
             && !self.memories.contains_key(agent)
         {
-            self.memories.insert(agent.clone(), Log::default());
+            self.memories.insert(agent.clone(), Log::default().with_costs());
         }
         let Some(log) = self.log_mut(name) else { return };
         let (bytes, entries, cost) = (log.bytes(), log.len(), log.cost());

@@ -197,7 +197,7 @@ impl BaseReader {
         let StoredMemory { agent, last_seq, changed } = memory;
         count(last_seq.0, self.count_max)?;
         self.past(changed)?;
-        let log = Log::restore(last_seq, changed);
+        let log = Log::restore(last_seq, changed).with_costs();
         match self.board.memories.insert(agent.clone(), log) {
             None => Ok(()),
             Some(_) => Err(Unsound::Memory { agent }),
