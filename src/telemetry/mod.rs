@@ -1,6 +1,7 @@
 //! The log: text on a terminal, JSON lines elsewhere, always on standard output.
 
 mod escaping;
+mod json_line;
 mod lines;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -20,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 #[cfg(feature = "otlp")]
 use crate::http::ANSWERED;
 use escaping::Plain;
+use json_line::JsonLine;
 use lines::{Lines, Writing};
 #[cfg(feature = "otlp")]
 use otlp::{Sending, Spans};
@@ -89,7 +91,7 @@ pub fn start(wanted: Wanted<'_>) -> Result<Log, Error> {
     let log = if io::stdout().is_terminal() {
         log.compact().with_target(false).with_timer(ShortTime).boxed()
     } else {
-        log.json().flatten_event(true).with_current_span(false).boxed()
+        log.event_format(JsonLine).boxed()
     };
     let told = tracing_subscriber::registry().with(log.with_filter(filter));
     #[cfg(feature = "otlp")]

@@ -3,6 +3,7 @@
 use tracing_subscriber::fmt;
 
 use super::*;
+use crate::telemetry::json_line::JsonLine;
 use crate::telemetry::lines::Lines;
 
 /// Right-to-left override, line and paragraph separator, a next line of C1, zero width, a byte order mark, a tag
@@ -20,7 +21,7 @@ fn what_is_seen_for_itself_stays() {
 fn json_is_on_one_line_and_says_the_same() {
     let lines = Lines::default();
     let left = lines.clone();
-    let log = fmt().json().flatten_event(true).with_writer(move || Plain(lines.clone())).finish();
+    let log = fmt().event_format(JsonLine).with_writer(move || Plain(lines.clone())).finish();
     tracing::subscriber::with_default(log, || {
         tracing::warn!(session = %HOSTILE, "something of {HOSTILE}");
     });

@@ -1,0 +1,112 @@
+//! JSON of a log line: `timestamp`, `level`, the event's fields in their order, `target`.
+//!
+//! The same line as of tracing-subscriber's own format, for a fifth of its instructions: that passes each token of the text through several
+//! writers, and every request has a line. Spans are left out, as the server has none.
+
+use std::error::Error;
+use std::fmt::{self, Debug, Display, Write as _};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::board::json::quote;
+
+/// The capacity that most lines fit into.
+const LINE_BYTES: usize = 512;
+
+/// Formats events as lines of JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JsonLine;
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let (now, metadata) = (jiff::Timestamp::now(), event.metadata());
+        let mut line = Line(String::with_capacity(LINE_BYTES));
+        write!(line.0, "{{\"timestamp\":\"{now:.6}\",\"level\":\"{}\"", metadata.level())?;
+        event.record(&mut line);
+        line.text("target", metadata.target());
+        line.0.push_str("}\n");
+        writer.write_str(&line.0)
+    }
+}
+
+/// A line, without its end.
+struct Line(String);
+
+impl Line {
+    fn name(&mut self, name: &str) {
+        self.0.push(',');
+        // Raw identifiers are Rust's, not the field's name.
+        self.string(name.strip_prefix("r#").unwrap_or(name));
+        self.0.push(':');
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        self.string(text);
+    }
+
+    fn string(&mut self, text: &str) {
+        quote(text, &mut self.0);
+    }
+
+    fn number(&mut self, field: &Field, number: impl Display) {
+        self.name(field.name());
+        // Writing to a String does not fail.
+        write!(self.0, "{number}").ok();
+    }
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.text(field.name(), value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.number(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.number(field, value);
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.number(field, value);
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.number(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.number(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // JSON has no infinity and no NaN, which become null.
+        self.number(field, serde_json::Value::from(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.text(field.name(), &value.to_string());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.text(field.name(), &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests;
