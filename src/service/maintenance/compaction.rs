@@ -1,7 +1,8 @@
 //! Compaction: a thread that packs the journal by session and deletes forgotten rows.
 //!
 //! Each compacted session gets a summary, so that the next start reads little. While the store is idle, one piece
-//! follows another. While others write, the thread rests after each piece for a multiple of the time that it took.
+//! follows another. While others write, the thread rests after each piece for a multiple of the time that it took, and
+//! leaves busy processors to them.
 
 use std::io;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::service::deps::Deps;
 use crate::service::sessions::directory::Directory;
 use crate::service::sessions::session::Shown;
 use crate::service::sessions::snapshots::put_snapshot_if_due;
+use crate::service::threads::pace::Pace;
 use crate::service::threads::signal::Signal;
 use crate::store::{EmbeddedStore, Store, StoreError};
 
@@ -62,8 +64,8 @@ impl Activity {
 }
 
 /// When a piece is due, and how long the thread rests after it.
-#[derive(Debug)]
-struct Pace {
+struct Schedule {
+    pace: Pace,
     seen: u64,
     written_at: Instant,
     compacted_at: Instant,
@@ -73,10 +75,17 @@ struct Pace {
     more: bool,
 }
 
-impl Pace {
+impl Schedule {
     fn begin(seen: u64) -> Self {
         let now = Instant::now();
-        Self { seen, written_at: now, compacted_at: now, failed_at: None, more: true }
+        Self {
+            pace: Pace::begin(),
+            seen,
+            written_at: now,
+            compacted_at: now,
+            failed_at: None,
+            more: true,
+        }
     }
 
     fn look(&mut self, seen: u64) {
@@ -104,12 +113,13 @@ impl Pace {
         self.is_quiet() || (uncompacted > 0 && is_due)
     }
 
-    fn rest(&self, took: Duration, uncompacted: u64) -> Duration {
+    fn rest(&mut self, took: Duration, uncompacted: u64) -> Duration {
+        let left_to_others = self.pace.rest();
         match (self.more, self.is_quiet()) {
             (false, _) => QUIET,
             (true, true) => Duration::ZERO,
             (true, false) if uncompacted > UNCOMPACTED_BYTES_MAX => took * SHORT_REST_TIMES,
-            (true, false) => took * REST_TIMES,
+            (true, false) => left_to_others.max(took * REST_TIMES),
         }
     }
 }
@@ -142,34 +152,34 @@ impl Compaction {
     }
 
     fn run(&self, store: &dyn EmbeddedStore, signal: &Signal) {
-        let (mut pace, mut rest) = (Pace::begin(self.activity.seen()), QUIET);
+        let (mut schedule, mut rest) = (Schedule::begin(self.activity.seen()), QUIET);
         while signal.rest(rest) {
-            pace.look(self.activity.seen());
+            schedule.look(self.activity.seen());
             let uncompacted = store.uncompacted_bytes();
-            if !pace.has_work(uncompacted) && !store.has_unpinned() {
+            if !schedule.has_work(uncompacted) && !store.has_unpinned() {
                 rest = QUIET;
                 continue;
             }
             let begun = Instant::now();
-            self.turn(store, &mut pace, uncompacted);
-            rest = pace.rest(begun.elapsed(), uncompacted);
+            self.turn(store, &mut schedule, uncompacted);
+            rest = schedule.rest(begun.elapsed(), uncompacted);
         }
         self.end(store);
     }
 
     /// Deletes forgotten rows, which needs no room, and compacts a piece if that is due.
-    fn turn(&self, store: &dyn EmbeddedStore, pace: &mut Pace, uncompacted: u64) {
-        pace.more = store.tend();
-        if !pace.compacts(uncompacted) {
+    fn turn(&self, store: &dyn EmbeddedStore, schedule: &mut Schedule, uncompacted: u64) {
+        schedule.more = store.tend();
+        if !schedule.compacts(uncompacted) {
             return;
         }
         match self.compact(store) {
             Ok(more) => {
-                pace.more |= more;
-                pace.compacted_at = Instant::now();
+                schedule.more |= more;
+                schedule.compacted_at = Instant::now();
             }
             Err(error) => {
-                pace.failed_at = Some(Instant::now());
+                schedule.failed_at = Some(Instant::now());
                 if !matches!(error, StoreError::Full | StoreError::Busy) {
                     tracing::warn!(%error, "a part of the journal could not be compacted");
                 }

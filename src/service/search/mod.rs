@@ -4,7 +4,6 @@
 
 mod follower;
 pub(super) mod indexer;
-mod pace;
 mod progress;
 mod steps;
 

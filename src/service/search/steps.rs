@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pace::Pace;
 use super::progress::Progress;
 use crate::board::{AgentName, Entry, LogName, Seq, SessionId, SessionName, Work};
 use crate::search::{Batch, Document, Index, Position, SearchError, Words, text_of};
 use crate::service::disk_room::has_room;
 use crate::service::error::ServiceError;
+use crate::service::threads::pace::Pace;
 use crate::service::threads::signal::Signal;
 use crate::store::{FREE_BYTES_MIN, TextChange, TextStore};
 
 /// The number of steps in one transaction.
-const STEPS_MAX: usize = 2000;
+const STEPS_MAX: usize = 1000;
 
 /// The bytes of items in one transaction. Only the last item may pass it.
 const BYTES_MAX: usize = 4 << 20;

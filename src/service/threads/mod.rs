@@ -1,5 +1,6 @@
 //! Threads of the service, with the handling of their panics.
 
+pub(crate) mod pace;
 pub(crate) mod signal;
 
 use std::fmt;

@@ -237,10 +237,8 @@ impl Writer {
     }
 
     fn decide(&mut self, batch: &mut Batch, job: &WriteJob, reading: Reading) -> Verdict {
-        let (name, staged) = (job.session(), &mut batch.staged);
-        if self.is_cold(staged, job, reading)
-            || !job.prepared.fits(self.staging(staged, name, reading).board())
-        {
+        let name = job.session();
+        if self.is_undecidable(&mut batch.staged, job, reading) {
             return Verdict::Cold;
         }
         let qa_pairs = self.qa_pairs(batch, name, reading);
@@ -253,18 +251,21 @@ impl Writer {
         verdict
     }
 
-    /// Returns true if a board that the write touches is not in memory: the session was created while the write
-    /// waited, so no pin held it.
-    fn is_cold(
+    /// Returns true if a board that the write touches is not in memory, since the session was created while the write
+    /// waited, so that no pin held it; or if the large values were made for another board.
+    fn is_undecidable(
         &self,
         staged: &mut HashMap<SessionName, Staging>,
         job: &WriteJob,
         reading: Reading,
     ) -> bool {
+        let staging = self.staging(staged, job.session(), reading);
+        if staging.is_cold() || !job.prepared.fits(staging.board()) {
+            return true;
+        }
         let source = job.fork_key.as_ref().map(|(name, _)| name);
-        let qa_session = self.qa_session.as_ref().map(|qa| &qa.name);
-        let names = [Some(job.session()), source, qa_session];
-        names.into_iter().flatten().any(|name| self.staging(staged, name, reading).is_cold())
+        let linked = source.into_iter().chain(self.qa_session.as_ref().map(|qa| &qa.name));
+        linked.into_iter().any(|name| self.staging(staged, name, reading).is_cold())
     }
 
     /// Returns a session's part of the batch, with expired values removed.

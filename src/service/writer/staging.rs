@@ -242,7 +242,8 @@ impl Staging {
         commits_max: usize,
     ) -> Result<(), ServiceError> {
         for _ in 0..commits_max {
-            if self.is_cold || self.is_damaged() {
+            let is_due = self.board.next_due().is_some_and(|next| next <= due);
+            if !is_due || self.is_cold || self.is_damaged() {
                 break;
             }
             let Some(commit) = expire(&self.board, due, nonce()) else { break };

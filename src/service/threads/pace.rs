@@ -1,4 +1,4 @@
-//! Pace of the indexer: it leaves the processors to requests while these keep them busy.
+//! Pace of the indexer and the compaction: they leave the processors to requests while these keep them busy.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use crate::fairness::processors;
 /// The processors are busy when the other threads use this fraction of their time (one in three).
 const BUSY_PART: u32 = 3;
 
-/// The fraction of the processors' time that the indexer uses then (one in sixteen).
-const SHARE_PART: u32 = 16;
+/// The fraction of the processors' time that each of these threads uses then (one in 32).
+const SHARE_PART: u32 = 32;
 
 /// The longest rest.
 const REST_MAX: Duration = Duration::from_secs(1);
 
 /// Tells the rest after each piece of work.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     processors: u32,
     last: Used,
 }
@@ -48,13 +48,13 @@ fn length(time: Timespec) -> Duration {
 
 impl Pace {
     /// Begins on the thread that does the work.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let processors = u32::try_from(processors()).unwrap_or(u32::MAX);
         Self { processors, last: Used::now() }
     }
 
     /// Returns the rest after a piece of work.
-    pub(super) fn rest(&mut self) -> Duration {
+    pub(crate) fn rest(&mut self) -> Duration {
         let now = Used::now();
         let last = std::mem::replace(&mut self.last, now);
         let own = now.own.saturating_sub(last.own);
@@ -82,10 +82,10 @@ mod tests {
     }
 
     #[test]
-    fn the_share_beside_busy_processors_is_a_sixteenth() {
-        assert_eq!(rest(1, 100 * MS, 20 * MS, 70 * MS), 300 * MS);
-        assert_eq!(rest(2, 100 * MS, 50 * MS, 70 * MS), 350 * MS);
-        assert_eq!(rest(16, 100 * MS, 50 * MS, 1500 * MS), Duration::ZERO);
+    fn the_share_beside_busy_processors_is_a_32nd() {
+        assert_eq!(rest(1, 100 * MS, 10 * MS, 70 * MS), 310 * MS);
+        assert_eq!(rest(2, 100 * MS, 20 * MS, 70 * MS), 300 * MS);
+        assert_eq!(rest(32, 100 * MS, 50 * MS, 1500 * MS), Duration::ZERO);
         assert_eq!(rest(1, 1000 * MS, 500 * MS, 500 * MS), REST_MAX);
     }
 
