@@ -21,19 +21,24 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 const ADDRESS: &str = "127.0.0.1:0";
 
 /// What a write of one item is answered.
-const WRITTEN: &str =
-    "{\"revision\":12345,\"entries\":[{\"seq\":12345,\"at\":\"2026-11-21T22:48:00.008Z\"}]}\n";
+const WRITTEN: &str = "{\"revision\":12345,\"etag\":\"\\\"3039.6e3e25ee1dec62d8\\\"\",\"entries\":[{\"seq\":12345,\
+    \"at\":\"2026-11-21T22:48:00.008Z\",\"etag\":\"\\\"3039.ad3b85b75f75ea67\\\"\"}]}\n";
 
-type Headers = [(HeaderName, &'static str); 7];
+type Headers = [(HeaderName, &'static str); 12];
 
 const HEADERS: Headers = [
     (HeaderName::from_static("blackboard-revision"), "12345"),
-    (header::ETAG, "\"12345.8414529336e6ed0a\""),
+    (header::ETAG, "\"3039.ad3b85b75f75ea67\""),
     (header::LOCATION, "/v1/sessions/bench/trajectories/12345"),
     (header::CONTENT_TYPE, "application/json"),
     (header::VARY, "Accept, Accept-Encoding"),
     (HeaderName::from_static("x-request-id"), "01a2004b-8908-763d-8147-b95c1eb06c28"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::CACHE_CONTROL, "private, no-cache"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
 fn main() -> ExitCode {
