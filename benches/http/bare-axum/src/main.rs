@@ -1,19 +1,26 @@
-//! The baseline of `benches/http/run`: axum with no parsing, no board and no disk behind it.
+//! The baseline of `benches/http/run` and `benches/watchers.rs`: axum with no parsing, no board and no disk behind it.
 //!
 //! `POST /item` reads the body and answers as the server does, header for header and byte for byte of
-//! the same length; `GET /static` answers with the file that the command line names. The allocator,
-//! the runtime and `TCP_NODELAY` are the server's.
+//! the same length; `GET /static` answers with the file that the command line names, `GET /events` with that file for each item
+//! posted meanwhile. The allocator, the runtime and `TCP_NODELAY` are the server's.
 
 use std::process::ExitCode;
 use std::{env, fs, io};
 
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::serve::{ListenerExt, serve};
+use futures_util::stream::unfold;
 use tikv_jemallocator::Jemalloc;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
@@ -56,18 +63,39 @@ async fn run() -> io::Result<()> {
     let path = env::args_os().nth(1);
     let text = path.map(fs::read).transpose()?.unwrap_or_default();
     let body = Bytes::from(text);
+    let frame = body.clone();
+    let items = Arc::new(watch::Sender::new(0));
     let router = Router::new()
         .route("/item", post(item))
-        .route("/static", get(async move || ([(header::CONTENT_TYPE, "application/json")], body)));
+        .route("/static", get(async move || ([(header::CONTENT_TYPE, "application/json")], body)))
+        .route("/events", get(async move |State(items): State<Items>| events(&items, frame)))
+        .with_state(items);
     let listener = TcpListener::bind(ADDRESS).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
     serve(listener.tap_io(send_at_once), router).await
 }
 
+/// The number of items so far.
+type Items = Arc<watch::Sender<usize>>;
+
 /// The body is read whole and looked at no further.
-async fn item(body: Bytes) -> (StatusCode, Headers, &'static str) {
+async fn item(State(items): State<Items>, body: Bytes) -> (StatusCode, Headers, &'static str) {
     drop(body);
+    items.send_modify(|count| *count += 1);
     (StatusCode::CREATED, HEADERS, WRITTEN)
+}
+
+/// A stream of server-sent events: the frame for each new item, all that came meanwhile in one piece.
+fn events(items: &Items, frame: Bytes) -> impl IntoResponse + use<> {
+    let mut seen = items.subscribe();
+    let sent = *seen.borrow_and_update();
+    let frames = unfold((seen, sent, frame), async |(mut seen, sent, frame)| {
+        seen.changed().await.ok()?;
+        let now: usize = *seen.borrow_and_update();
+        let piece = Bytes::from(frame.repeat(now - sent));
+        Some((Ok::<_, Infallible>(piece), (seen, now, frame)))
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(frames))
 }
 
 fn send_at_once(stream: &mut TcpStream) {
