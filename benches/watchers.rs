@@ -80,7 +80,7 @@ async fn of_server() -> (f64, String) {
         let read = frames.read(&mut piece).await.unwrap();
         text.push_str(std::str::from_utf8(&piece[..read]).unwrap());
     }
-    let begin = text.find("id: ").expect("a frame");
+    let begin = text.rfind("id: ").expect("a frame");
     let end = text.find("}\n\n").expect("its end") + 3;
     let rate = rate(server.address, "/v1/sessions/s/events", &append).await;
     (rate, text[begin..end].to_owned())

@@ -19,6 +19,9 @@ const STEPS_MAX: usize = 1000;
 /// The bytes of items in one transaction. Only the last item may pass it.
 const BYTES_MAX: usize = 4 << 20;
 
+/// The fraction of busy processors' time that the indexer uses (one in so many).
+const BUSY_PART: u32 = 32;
+
 /// A change of the index.
 pub(super) enum Step {
     /// A session is gone.
@@ -170,7 +173,7 @@ pub(super) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     pub(super) fn new(target: Target<'a>, progress: &'a Progress, signal: &'a Signal) -> Self {
-        let (pace, gathered) = (Pace::begin(), Vec::new());
+        let (pace, gathered) = (Pace::begin(BUSY_PART), Vec::new());
         Self { target, progress, signal, pace, gathered, bytes: 0 }
     }
 

@@ -9,15 +9,14 @@ use crate::fairness::processors;
 /// The processors are busy when the other threads use this fraction of their time (one in three).
 const BUSY_PART: u32 = 3;
 
-/// The fraction of the processors' time that each of these threads uses then (one in 32).
-const SHARE_PART: u32 = 32;
-
 /// The longest rest.
 const REST_MAX: Duration = Duration::from_secs(1);
 
 /// Tells the rest after each piece of work.
 pub(crate) struct Pace {
     processors: u32,
+    /// The fraction of busy processors' time that the thread uses (one in so many).
+    part: u32,
     last: Used,
 }
 
@@ -47,10 +46,10 @@ fn length(time: Timespec) -> Duration {
 }
 
 impl Pace {
-    /// Begins on the thread that does the work.
-    pub(crate) fn begin() -> Self {
+    /// Begins on the thread that does the work, which uses one in `part` of busy processors' time.
+    pub(crate) fn begin(part: u32) -> Self {
         let processors = u32::try_from(processors()).unwrap_or(u32::MAX);
-        Self { processors, last: Used::now() }
+        Self { processors, part, last: Used::now() }
     }
 
     /// Returns the rest after a piece of work.
@@ -59,15 +58,16 @@ impl Pace {
         let last = std::mem::replace(&mut self.last, now);
         let own = now.own.saturating_sub(last.own);
         let others = now.all.saturating_sub(last.all).saturating_sub(own);
-        rest(self.processors, now.at.saturating_duration_since(last.at), own, others)
+        let passed = now.at.saturating_duration_since(last.at);
+        rest(self.part, self.processors, passed, own, others)
     }
 }
 
-fn rest(processors: u32, passed: Duration, own: Duration, others: Duration) -> Duration {
+fn rest(part: u32, processors: u32, passed: Duration, own: Duration, others: Duration) -> Duration {
     if others * BUSY_PART < passed * processors {
         return Duration::ZERO;
     }
-    (own * SHARE_PART / processors).saturating_sub(own).min(REST_MAX)
+    (own * part / processors).saturating_sub(own).min(REST_MAX)
 }
 
 #[cfg(test)]
@@ -78,20 +78,20 @@ mod tests {
 
     #[test]
     fn there_is_no_rest_beside_idle_processors() {
-        assert_eq!(rest(2, 100 * MS, 50 * MS, 60 * MS), Duration::ZERO);
+        assert_eq!(rest(32, 2, 100 * MS, 50 * MS, 60 * MS), Duration::ZERO);
     }
 
     #[test]
     fn the_share_beside_busy_processors_is_a_32nd() {
-        assert_eq!(rest(1, 100 * MS, 10 * MS, 70 * MS), 310 * MS);
-        assert_eq!(rest(2, 100 * MS, 20 * MS, 70 * MS), 300 * MS);
-        assert_eq!(rest(32, 100 * MS, 50 * MS, 1500 * MS), Duration::ZERO);
-        assert_eq!(rest(1, 1000 * MS, 500 * MS, 500 * MS), REST_MAX);
+        assert_eq!(rest(32, 1, 100 * MS, 10 * MS, 70 * MS), 310 * MS);
+        assert_eq!(rest(32, 2, 100 * MS, 20 * MS, 70 * MS), 300 * MS);
+        assert_eq!(rest(32, 32, 100 * MS, 50 * MS, 1500 * MS), Duration::ZERO);
+        assert_eq!(rest(32, 1, 1000 * MS, 500 * MS, 500 * MS), REST_MAX);
     }
 
     #[test]
     fn the_pace_counts_the_work_of_this_thread_as_its_own() {
-        let mut pace = Pace { processors: 2, last: Used::now() };
+        let mut pace = Pace { processors: 2, part: 32, last: Used::now() };
         let begun = pace.last;
         while Used::now().own < begun.own + 5 * MS {}
         pace.rest();
