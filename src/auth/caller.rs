@@ -20,8 +20,9 @@ pub struct Caller(pub(super) Kind);
 pub(super) enum Kind {
     /// An unauthenticated caller of a public route.
     Nobody,
-    /// Any caller of a server without tokens, until a first one is created.
-    Anyone(CancellationToken),
+    /// Any caller of a server without tokens, until a first one is created. Shared, since cloning a cancellation token takes a
+    /// lock that all requests would wait for.
+    Anyone(Arc<CancellationToken>),
     /// The holder of a signed image address; its signature is checked with the image.
     Signed,
     /// The holder of a token.
@@ -41,7 +42,7 @@ impl Caller {
         Self(Kind::Signed)
     }
 
-    pub(super) const fn anyone(ended: CancellationToken) -> Self {
+    pub(super) const fn anyone(ended: Arc<CancellationToken>) -> Self {
         Self(Kind::Anyone(ended))
     }
 

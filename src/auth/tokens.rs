@@ -152,7 +152,7 @@ struct Inner {
 #[derive(Default)]
 struct Known {
     /// Cancelled once requests need a token.
-    open: CancellationToken,
+    open: Arc<CancellationToken>,
     by_place: HashMap<[u8; 8], Vec<TokenId>>,
     by_id: BTreeMap<TokenId, Held>,
 }
@@ -242,7 +242,7 @@ impl Tokens {
         if !rows.is_empty() {
             known.open.cancel();
         } else if known.open.is_cancelled() && self.0.kept.get().is_none() {
-            known.open = CancellationToken::new();
+            known.open = Arc::default();
         }
         drop(known);
         self.0.version.store(version, Ordering::Release);
@@ -268,7 +268,7 @@ impl Tokens {
     pub fn authenticate(&self, presented: Option<&str>) -> Result<Caller, Unauthorized> {
         let known = self.0.known.read();
         if !known.open.is_cancelled() {
-            return Ok(Caller::anyone(known.open.clone()));
+            return Ok(Caller::anyone(Arc::clone(&known.open)));
         }
         let secret: Secret =
             presented.ok_or(Unauthorized::Missing)?.parse().map_err(|_| Unauthorized::Unknown)?;
@@ -450,7 +450,7 @@ impl Tokens {
             self.0.store.put_token(*id, None)?;
             self.0.known.write().remove(TokenId(*id));
         }
-        self.0.known.write().open = CancellationToken::new();
+        self.0.known.write().open = Arc::default();
         tracing::warn!(tokens = ids.len(), "deleted all tokens: requests need none");
         Ok(ids.len())
     }

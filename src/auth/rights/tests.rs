@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::*;
@@ -52,7 +51,7 @@ fn an_agents_token_sees_other_memories_by_scope_only() {
         bearer(Some("A"), &[Scope::Read, Scope::MemoryRead], "*"),
         bearer(Some("A"), &[Scope::Admin], "*"),
         bearer(None, &[Scope::Read], "*"),
-        Caller::anyone(CancellationToken::new()),
+        Caller::anyone(Arc::default()),
     ] {
         assert!(caller.sees(&memory("B")) && caller.sees_all_memories().is_ok(), "{caller}");
     }

@@ -7,6 +7,7 @@ pub(super) mod methods;
 mod rights_end;
 pub(crate) mod session_detail;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
 use crate::service::Service;
 pub(super) use rights_end::rights_end;
-use rights_end::{end_body_with, end_with, why_over};
+use rights_end::{end_body_with, end_with, unless_over, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -87,14 +88,11 @@ impl Guard {
         request.extensions_mut().insert(caller.clone());
         let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
         let client = caller.client();
-        let answer = in_slices(client, route.call(request));
+        let answer = pin!(in_slices(client, route.call(request)));
         let mut response = if reads {
-            tokio::select! {
-                biased;
-                why = rights_end(&caller, self.tokens.now()) => {
-                    return Ok(unauthorized(why).into_response());
-                }
-                response = answer => response?,
+            match unless_over(&caller, self.tokens.now(), answer).await {
+                Ok(response) => response?,
+                Err(why) => return Ok(unauthorized(why).into_response()),
             }
         } else {
             answer.await?

@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use futures_util::future::poll_immediate;
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::auth::{Caller, Unauthorized};
@@ -29,12 +30,12 @@ pub(crate) fn end_with(caller: &Caller, now: Timestamp, response: Response) -> R
         Some(Some(slot)) => Some(slot),
         None => None,
     };
-    response.map(|body| Ending::of(caller, now, body, is_events, slot))
+    response.map(|body| Ending::of(caller, now, body, Kind::response(is_events), slot))
 }
 
 /// Breaks off a request's body when its caller's rights end.
 pub(crate) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body {
-    if body.is_end_stream() { body } else { Ending::of(caller, now, body, false, None) }
+    if body.is_end_stream() { body } else { Ending::of(caller, now, body, Kind::Request, None) }
 }
 
 /// Returns the reason why the caller's rights have ended.
@@ -53,17 +54,56 @@ pub(crate) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized 
     why_over(caller)
 }
 
+/// Does a read; returns the reason if the caller's rights end while it waits. One that never waits, as most, is not
+/// registered for that: all requests of a token share a lock for it.
+pub(crate) async fn unless_over<T>(
+    caller: &Caller,
+    now: Timestamp,
+    mut read: Pin<&mut impl Future<Output = T>>,
+) -> Result<T, Unauthorized> {
+    if let Some(done) = poll_immediate(read.as_mut()).await {
+        return Ok(done);
+    }
+    tokio::select! {
+        biased;
+        why = rights_end(caller, now) => Err(why),
+        done = read => Ok(done),
+    }
+}
+
 fn too_many_streams() -> Problem {
     let detail = "the token reached --token-streams-max; close an event stream first";
     Problem::new(Code::RateLimited, detail).retry_after(1)
 }
 
+/// The body that ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It ends where it waits.
+    Request,
+    /// It ends with an error.
+    Response,
+    /// It ends between two events.
+    Events,
+}
+
+impl Kind {
+    const fn response(is_events: bool) -> Self {
+        if is_events { Self::Events } else { Self::Response }
+    }
+}
+
 /// A body that ends with its caller's rights.
 struct Ending {
     body: Body,
-    ended: Pin<Box<WaitForCancellationFutureOwned>>,
-    expires: Option<Pin<Box<Sleep>>>,
-    is_events: bool,
+    kind: Kind,
+    /// True if it has waited before. A request's body is mostly there when it is polled for the second time.
+    has_waited: bool,
+    caller: Caller,
+    expires_at: Option<Instant>,
+    /// Made once it is needed, for the reason of [`unless_over`].
+    ends: Option<Ends>,
+    is_over: bool,
     /// The event stream's place, released with the body.
     _slot: Option<OwnedSemaphorePermit>,
 }
@@ -74,14 +114,34 @@ impl Ending {
         caller: &Caller,
         now: Timestamp,
         body: Body,
-        is_events: bool,
+        kind: Kind,
         slot: Option<OwnedSemaphorePermit>,
     ) -> Body {
-        let Some(ended) = caller.ended() else { return body };
-        let ended = Box::pin(ended.clone().cancelled_owned());
-        let expires = caller.left(now).map(|left| Box::pin(sleep(left)));
-        Body::new(Self { body, ended, expires, is_events, _slot: slot })
+        if caller.ended().is_none() {
+            return body;
+        }
+        let expires_at = caller.left(now).and_then(|left| Instant::now().checked_add(left));
+        let (caller, has_waited, ends, is_over) = (caller.clone(), false, None, false);
+        Body::new(Self { body, kind, has_waited, caller, expires_at, ends, is_over, _slot: slot })
     }
+
+    /// Returns true if the rights have ended; otherwise the task is woken when they do.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> bool {
+        let Self { ends, caller, expires_at, .. } = self;
+        let made = || Ends {
+            ended: caller.ended().map(|ended| Box::pin(ended.clone().cancelled_owned())),
+            expires: expires_at.map(|at| Box::pin(sleep_until(at))),
+        };
+        let Ends { ended, expires } = ends.get_or_insert_with(made);
+        expires.as_mut().is_some_and(|expires| expires.as_mut().poll(context).is_ready())
+            || ended.as_mut().is_some_and(|ended| ended.as_mut().poll(context).is_ready())
+    }
+}
+
+/// The two ways in which rights end.
+struct Ends {
+    ended: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    expires: Option<Pin<Box<Sleep>>>,
 }
 
 /// The end of the caller's rights.
@@ -97,12 +157,26 @@ impl http_body::Body for Ending {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let expired = |expires: &mut Pin<Box<Sleep>>| expires.as_mut().poll(context).is_ready();
-        let is_over = self.expires.as_mut().is_some_and(expired);
-        if is_over || self.ended.as_mut().poll(context).is_ready() {
-            let end = (!self.is_events).then(|| Err(axum::Error::new(Ended)));
-            self.is_events = true;
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        if self.kind == Kind::Request {
+            let polled = Pin::new(&mut self.body).poll_frame(context);
+            if polled.is_ready() {
+                return polled;
+            }
+            if !std::mem::replace(&mut self.has_waited, true) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        if self.poll_end(context) {
+            self.is_over = true;
+            let end = (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended)));
             return Poll::Ready(end);
+        }
+        if self.kind == Kind::Request {
+            return Poll::Pending;
         }
         Pin::new(&mut self.body).poll_frame(context)
     }
