@@ -5,6 +5,7 @@ pub mod api;
 pub mod app;
 pub mod auth;
 pub mod board;
+pub mod cancellation;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 11] = [
     &["board"],
     // They know none of our types; anybody may show an error with its sources or a name, count what it does, and
     // take turns.
-    &["error_chain", "metrics", "fairness", "printable", "roots"],
+    &["cancellation", "error_chain", "metrics", "fairness", "printable", "roots"],
 ];
 
 /// What a pure layer may not name: it has no clock, no files, no network and no tasks.

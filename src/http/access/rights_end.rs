@@ -10,10 +10,11 @@ use futures_util::future::poll_immediate;
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Caller, Unauthorized};
 use crate::board::{Code, Timestamp};
+use crate::cancellation::Cancellation;
 use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 
@@ -129,18 +130,18 @@ impl Ending {
     fn poll_end(&mut self, context: &mut Context<'_>) -> bool {
         let Self { ends, caller, expires_at, .. } = self;
         let made = || Ends {
-            ended: caller.ended().map(|ended| Box::pin(ended.clone().cancelled_owned())),
+            ended: caller.ended().map(Cancellation::of),
             expires: expires_at.map(|at| Box::pin(sleep_until(at))),
         };
         let Ends { ended, expires } = ends.get_or_insert_with(made);
         expires.as_mut().is_some_and(|expires| expires.as_mut().poll(context).is_ready())
-            || ended.as_mut().is_some_and(|ended| ended.as_mut().poll(context).is_ready())
+            || ended.as_mut().is_some_and(|ended| ended.poll_reached(context).is_ready())
     }
 }
 
 /// The two ways in which rights end.
 struct Ends {
-    ended: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    ended: Option<Cancellation>,
     expires: Option<Pin<Box<Sleep>>>,
 }
 

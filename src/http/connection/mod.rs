@@ -13,14 +13,12 @@ mod stream;
 
 use std::error::Error;
 use std::task::Poll;
-use std::{io, iter, net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use futures_util::StreamExt as _;
 use futures_util::poll;
-use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::HttpService;
@@ -30,10 +28,11 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{sleep, timeout},
 };
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::util::{MapRequest, MapResponse};
 
+use crate::cancellation::Cancellation;
 use crate::fairness::Client;
 use crate::metrics;
 pub(super) use departure::Departure;
@@ -173,8 +172,8 @@ impl Connections {
         let mut http = self.http.clone();
         http.timer(heads);
         let connection = http.serve_connection(TokioIo::new(stream), service);
-        let shutdown = End::of(&self.shutdown);
-        let mut abort = End::of(&self.abort);
+        let shutdown = Cancellation::of(&self.shutdown);
+        let mut abort = Cancellation::of(&self.abort);
         let counted = metrics::CONNECTIONS.count();
         // Requests without a token count as their address's.
         self.tasks.spawn(client.scope(async move {
@@ -200,23 +199,9 @@ impl Connections {
 
 type Connection<S> = http1::Connection<TokioIo<ClientStream>, S>;
 
-/// A connection's wait for a cancellation. Polling the token's own future takes a lock that all waiters share, at
-/// each wake-up of the connection; here it is polled again only when the token was cancelled.
-struct End(FuturesUnordered<WaitForCancellationFutureOwned>);
-
-impl End {
-    fn of(token: &CancellationToken) -> Self {
-        Self(iter::once(token.clone().cancelled_owned()).collect())
-    }
-
-    async fn reached(&mut self) {
-        self.0.next().await;
-    }
-}
-
 /// Serves one connection until it closes. At shutdown, or when a new connection needs its place, the connection
 /// takes no further request.
-async fn run<S>(connection: Connection<S>, mut shutdown: End, idleness: &Idleness)
+async fn run<S>(connection: Connection<S>, mut shutdown: Cancellation, idleness: &Idleness)
 where
     S: HttpService<Incoming, ResBody = Body>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -254,7 +239,7 @@ enum LastRequest {
 }
 
 /// Waits until the connection must take no further request.
-async fn last_request(shutdown: &mut End, idleness: &Idleness) -> LastRequest {
+async fn last_request(shutdown: &mut Cancellation, idleness: &Idleness) -> LastRequest {
     tokio::select! {
         biased;
         () = shutdown.reached() => LastRequest::Shutdown,

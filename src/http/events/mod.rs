@@ -244,7 +244,7 @@ enum Look {
 impl Frames for Events {
     async fn next(&mut self) -> Option<String> {
         loop {
-            if self.service.stopping().is_cancelled() {
+            if self.watch.is_stopping().await {
                 return None;
             }
             let mut out = String::new();

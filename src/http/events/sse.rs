@@ -3,13 +3,14 @@
 //! Frames are made once the client has taken the previous ones. A waiting stream holds no board, commit or frame, so
 //! that ten thousand idle streams are cheap.
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::board::Code;
 use crate::fairness::{Limiter, Place, Share};
@@ -70,6 +71,31 @@ pub(crate) trait Frames: Send + 'static {
     fn keep_alive(&self) -> String;
 }
 
+/// The time of the next frame without news. Its timer is set anew only when it runs out, not with each frame.
+struct KeepAlive {
+    /// The time of the last frame.
+    last: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl KeepAlive {
+    fn begin() -> Self {
+        Self { last: Instant::now(), timer: Box::pin(sleep(KEEP_ALIVE)) }
+    }
+
+    /// Waits until there was no frame for so long.
+    async fn due(&mut self) {
+        loop {
+            self.timer.as_mut().await;
+            let due = self.last + KEEP_ALIVE;
+            if Instant::now() >= due {
+                return;
+            }
+            self.timer.as_mut().reset(due);
+        }
+    }
+}
+
 /// Creates a response from this first text and the frames after it. The body holds the place.
 pub(crate) fn respond(
     answer: Answer,
@@ -77,13 +103,15 @@ pub(crate) fn respond(
     frames: impl Frames,
     place: StreamPlace,
 ) -> Response {
-    let begun = (frames, Instant::now(), (place, metrics::STREAMS.count()));
-    let rest = stream::unfold(begun, async |(mut frames, last, held)| {
-        let next = match timeout_at(last + KEEP_ALIVE, frames.next()).await {
-            Ok(next) => next?,
-            Err(_) => frames.keep_alive(),
+    let begun = (frames, KeepAlive::begin(), (place, metrics::STREAMS.count()));
+    let rest = stream::unfold(begun, async |(mut frames, mut keep_alive, held)| {
+        let next = tokio::select! {
+            biased;
+            next = frames.next() => next?,
+            () = keep_alive.due() => frames.keep_alive(),
         };
-        Some((Bytes::from(next), (frames, Instant::now(), held)))
+        keep_alive.last = Instant::now();
+        Some((Bytes::from(next), (frames, keep_alive, held)))
     });
     let first = (!first.is_empty()).then(|| Bytes::from(first));
     let all = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);

@@ -7,6 +7,7 @@ pub(crate) mod waker;
 use std::io;
 use std::sync::Arc;
 
+use futures_util::future::poll_immediate;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use super::sessions::Sessions;
 use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
 use super::sessions::session::Session;
 use crate::board::{Commit, Extent, Revision, SessionName};
+use crate::cancellation::Cancellation;
 use crate::metrics;
 use crate::metrics::Counted;
 use waker::{Channels, Heard, WakeUps, Waker};
@@ -44,6 +46,7 @@ pub struct Watch {
     name: SessionName,
     session: Arc<Session>,
     ticks: Option<watch::Receiver<()>>,
+    stopping: Cancellation,
     /// Revision of the last delivered commit.
     followed: Option<Revision>,
     _counted: Counted,
@@ -74,6 +77,7 @@ impl Service {
             name: name.clone(),
             session,
             ticks: Some(ticks),
+            stopping: Cancellation::of(&self.inner.deps.stopping),
             followed: None,
             _counted: metrics::WATCHERS.count(),
         })
@@ -111,13 +115,17 @@ impl Watch {
         self.session.extent()
     }
 
+    /// Returns true if the server stops.
+    pub async fn is_stopping(&mut self) -> bool {
+        poll_immediate(self.stopping.reached()).await.is_some()
+    }
+
     /// Waits for a commit since the last call or the begin of the watch. Returns false when the server stops.
     pub async fn changed(&mut self) -> bool {
         let Some(ticks) = &mut self.ticks else { return false };
-        let stopping = self.service.inner.deps.stopping.cancelled();
         tokio::select! {
             biased;
-            () = stopping => false,
+            () = self.stopping.reached() => false,
             // The sender lives in the session, which is held here.
             ticked = ticks.changed() => ticked.is_ok(),
         }
