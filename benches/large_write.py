@@ -10,24 +10,22 @@ another session, one a second. Prints p50 and p99 of the appends, and the ratios
 
 import argparse
 import http.client
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "tests"))
-from board_server import Server  # noqa: E402
+sys.path.insert(0, str(HERE / "http"))
+import contenders  # noqa: E402
+import load  # noqa: E402
 
 CONNECTIONS = 16
 MEMBERS = 620_000
 PAUSE_S = 1
-ITEM = json.dumps({"step": 1, "agent": "AppAgent", "thought": "x" * 750})
 # Clients are told apart by their addresses.
 WRITERS_ADDRESS = "127.0.0.2"
 
@@ -37,27 +35,19 @@ def state(turn):
     return ('{"state":{' + ",".join(f'"member{n}":{n + turn}' for n in range(MEMBERS)) + "}}").encode()
 
 
-def load(server, scratch, seconds):
+def loaded(running, request, seconds):
     """p50 and p99 in milliseconds, and the appends a second."""
-    item = os.path.join(scratch, "item.json")
-    with open(item, "w", encoding="utf-8") as file:
-        file.write(ITEM)
-    url = "http://{}:{}/v1/sessions/small/trajectories".format(*server.address)
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", f"{HERE}/http/load.lua", url]
-    command += ["--", "POST", item, "Content-Type: application/json"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    line = next(line for line in said.splitlines() if line.startswith("RESULT "))
-    requests, microseconds, p50, p99, broken, refused = map(int, line.split()[1:])
-    if broken or refused:
-        raise RuntimeError(f"{broken} appends broke off, {refused} were refused")
-    return p50 / 1000, p99 / 1000, requests / microseconds * 1e6
+    requests, took, p50, p99, broken = load.wrk(running, request, CONNECTIONS, seconds)
+    if broken:
+        raise load.Failed(f"{broken} appends broke off")
+    return p50, p99, requests / took
 
 
-def put(server, states, end, took):
+def put(running, states, end, took):
     for turn in range(1_000_000):
         if end.is_set():
             return
-        connection = http.client.HTTPConnection(*server.address, timeout=60, source_address=(WRITERS_ADDRESS, 0))
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60, source_address=(WRITERS_ADDRESS, 0))
         begun = time.monotonic()
         connection.request("PUT", "/v1/sessions/large/blackboard", states[turn % 2], {"Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -69,12 +59,12 @@ def put(server, states, end, took):
         end.wait(PAUSE_S)
 
 
-def beside(server, scratch, seconds, states):
+def beside(running, request, seconds, states):
     end, took = threading.Event(), []
-    writer = threading.Thread(target=put, args=(server, states, end, took))
+    writer = threading.Thread(target=put, args=(running, states, end, took))
     writer.start()
     try:
-        return load(server, scratch, seconds), took
+        return loaded(running, request, seconds), took
     finally:
         end.set()
         writer.join()
@@ -82,17 +72,19 @@ def beside(server, scratch, seconds, states):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default=os.path.join(HERE, "../target/release/blackboard"))
+    parser.add_argument("--server", type=Path, default=contenders.BINARY)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
     given = parser.parse_args()
     states = [state(turn) for turn in range(2)]
     ratios = []
-    with tempfile.TemporaryDirectory() as scratch, Server(given.server) as server:
-        load(server, scratch, 1)
+    contenders.BINARY = given.server.resolve()
+    with tempfile.TemporaryDirectory() as home, contenders.blackboard(Path(home)) as running:
+        request = load.append(running, Path(home))
+        loaded(running, request, 1)
         for _ in range(given.rounds):
-            alone = load(server, scratch, given.seconds)
-            other, took = beside(server, scratch, given.seconds, states)
+            alone = loaded(running, request, given.seconds)
+            other, took = beside(running, request, given.seconds, states)
             ratios.append((other[0] / alone[0], other[1] / alone[1]))
             print(
                 f"alone p50 {alone[0]:6.2f} p99 {alone[1]:7.2f} ms {alone[2]:7,.0f}/s;"

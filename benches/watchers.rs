@@ -43,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 const ITEM: &str = r#"{"step":1,"agent":"HostAgent","status":"CONTINUE"}"#;
 
-/// Files besides the streams.
+/// Room for the streams, the writer and the first look.
 const FLAGS: [&str; 4] = ["--connections-max", "10100", "--streams-max", "10050"];
 
 fn main() {

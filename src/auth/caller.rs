@@ -20,8 +20,8 @@ pub struct Caller(pub(super) Kind);
 pub(super) enum Kind {
     /// An unauthenticated caller of a public route.
     Nobody,
-    /// Any caller of a server without tokens, until a first one is created. Shared, since cloning a cancellation token takes a
-    /// lock that all requests would wait for.
+    /// Any caller of a server without tokens, until a first one is created. Shared, since cloning a cancellation token
+    /// takes a lock that all requests would wait for.
     Anyone(Arc<CancellationToken>),
     /// The holder of a signed image address; its signature is checked with the image.
     Signed,

@@ -184,7 +184,7 @@ pub(super) fn worked() -> Duration {
     length(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-fn length(time: Timespec) -> Duration {
+pub(super) fn length(time: Timespec) -> Duration {
     let (seconds, rest) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
     Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_nanos(rest.unwrap_or(0))
 }

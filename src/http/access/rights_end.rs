@@ -80,7 +80,7 @@ fn too_many_streams() -> Problem {
 /// The body that ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It ends where it waits.
+    /// It ends with an error, once it has waited.
     Request,
     /// It ends with an error.
     Response,
@@ -137,6 +137,12 @@ impl Ending {
         expires.as_mut().is_some_and(|expires| expires.as_mut().poll(context).is_ready())
             || ended.as_mut().is_some_and(|ended| ended.poll_reached(context).is_ready())
     }
+
+    /// Ends the body.
+    fn end(&mut self) -> Option<Result<Frame<Bytes>, axum::Error>> {
+        self.is_over = true;
+        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended)))
+    }
 }
 
 /// The two ways in which rights end.
@@ -161,25 +167,21 @@ impl http_body::Body for Ending {
         if self.is_over {
             return Poll::Ready(None);
         }
-        if self.kind == Kind::Request {
-            let polled = Pin::new(&mut self.body).poll_frame(context);
-            if polled.is_ready() {
-                return polled;
-            }
-            if !std::mem::replace(&mut self.has_waited, true) {
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
+        // A request's body is not looked after before it waits for more than its first poll.
+        let begins = self.kind == Kind::Request && self.ends.is_none();
+        if !begins && self.poll_end(context) {
+            return Poll::Ready(self.end());
         }
-        if self.poll_end(context) {
-            self.is_over = true;
-            let end = (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended)));
-            return Poll::Ready(end);
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if !begins || polled.is_ready() {
+            return polled;
         }
-        if self.kind == Kind::Request {
-            return Poll::Pending;
+        if !std::mem::replace(&mut self.has_waited, true) {
+            context.waker().wake_by_ref();
+        } else if self.poll_end(context) {
+            return Poll::Ready(self.end());
         }
-        Pin::new(&mut self.body).poll_frame(context)
+        Poll::Pending
     }
 
     fn is_end_stream(&self) -> bool {

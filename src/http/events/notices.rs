@@ -14,6 +14,7 @@ use crate::api::params::Params;
 use crate::api::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, json};
+use crate::cancellation::Cancellation;
 use crate::http::openapi;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
@@ -55,12 +56,13 @@ pub(crate) async fn get(
 ) -> Result<Response, Problem> {
     params.finish()?;
     let place = streams.place()?;
-    let notices = service.notices();
-    Ok(respond(Answer::plain(), String::new(), Notices { service, caller, notices }, place))
+    let stopping = Cancellation::of(service.stopping());
+    let notices = Notices { stopping, caller, notices: service.notices() };
+    Ok(respond(Answer::plain(), String::new(), notices, place))
 }
 
 struct Notices {
-    service: Service,
+    stopping: Cancellation,
     caller: Caller,
     notices: Receiver<Heard>,
 }
@@ -86,7 +88,7 @@ impl Notices {
     async fn look(&mut self) -> Option<String> {
         let received = tokio::select! {
             biased;
-            () = self.service.stopping().cancelled() => return None,
+            () = self.stopping.reached() => return None,
             received = self.notices.recv() => received,
         };
         let mut out = String::new();

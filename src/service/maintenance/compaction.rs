@@ -31,7 +31,7 @@ const COMPACT_AFTER: Duration = Duration::from_secs(10);
 const REST_TIMES: u32 = 4;
 
 /// The fraction of busy processors' time that the thread uses (one in so many), below [`UNCOMPACTED_BYTES_MAX`].
-const BUSY_PART: u32 = 128;
+const SHARE_PART: u32 = 128;
 
 /// The uncompacted bytes beyond which the thread rests less.
 const UNCOMPACTED_BYTES_MAX: u64 = 512 << 20;
@@ -82,7 +82,7 @@ impl Schedule {
     fn begin(seen: u64) -> Self {
         let now = Instant::now();
         Self {
-            pace: Pace::begin(BUSY_PART),
+            pace: Pace::begin(SHARE_PART),
             seen,
             written_at: now,
             compacted_at: now,

@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 1000;
 const BYTES_MAX: usize = 4 << 20;
 
 /// The fraction of busy processors' time that the indexer uses (one in so many).
-const BUSY_PART: u32 = 32;
+const SHARE_PART: u32 = 32;
 
 /// A change of the index.
 pub(super) enum Step {
@@ -173,7 +173,7 @@ pub(super) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     pub(super) fn new(target: Target<'a>, progress: &'a Progress, signal: &'a Signal) -> Self {
-        let (pace, gathered) = (Pace::begin(BUSY_PART), Vec::new());
+        let (pace, gathered) = (Pace::begin(SHARE_PART), Vec::new());
         Self { target, progress, signal, pace, gathered, bytes: 0 }
     }
 

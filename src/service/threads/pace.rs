@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::fairness::processors;
+use crate::service::clock::{length, worked};
 
 /// The processors are busy when the other threads use this fraction of their time (one in three).
 const BUSY_PART: u32 = 3;
@@ -32,17 +33,12 @@ struct Used {
 
 impl Used {
     fn now() -> Self {
-        let (own, all) = (ClockId::ThreadCPUTime, ClockId::ProcessCPUTime);
         Self {
             at: Instant::now(),
-            own: length(clock_gettime(own)),
-            all: length(clock_gettime(all)),
+            own: worked(),
+            all: length(clock_gettime(ClockId::ProcessCPUTime)),
         }
     }
-}
-
-fn length(time: Timespec) -> Duration {
-    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Pace {

@@ -264,8 +264,8 @@ impl Writer {
             return true;
         }
         let source = job.fork_key.as_ref().map(|(name, _)| name);
-        let linked = source.into_iter().chain(self.qa_session.as_ref().map(|qa| &qa.name));
-        linked.into_iter().any(|name| self.staging(staged, name, reading).is_cold())
+        let mut linked = source.into_iter().chain(self.qa_session.as_ref().map(|qa| &qa.name));
+        linked.any(|name| self.staging(staged, name, reading).is_cold())
     }
 
     /// Returns a session's part of the batch, with expired values removed.
