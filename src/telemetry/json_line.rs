@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::board::json::quote;
+use crate::board::json::{escape, quote};
 
 /// The capacity that most lines fit into.
 const LINE_BYTES: usize = 512;
@@ -46,16 +46,25 @@ where
 struct Line(String);
 
 impl Line {
-    fn name(&mut self, name: &str) {
-        self.0.push(',');
+    /// Begins a field. Names are Rust's identifiers and paths, which need no escape.
+    fn name(&mut self, name: &'static str) {
+        self.0.push_str(",\"");
         // Raw identifiers are Rust's, not the field's name.
-        quote(name.strip_prefix("r#").unwrap_or(name), &mut self.0);
-        self.0.push(':');
+        self.0.push_str(name.strip_prefix("r#").unwrap_or(name));
+        self.0.push_str("\":");
     }
 
-    fn text(&mut self, name: &str, text: &str) {
+    fn text(&mut self, name: &'static str, text: &str) {
         self.name(name);
         quote(text, &mut self.0);
+    }
+
+    fn formatted(&mut self, name: &'static str, text: fmt::Arguments<'_>) {
+        self.name(name);
+        self.0.push('"');
+        // Writing to a String does not fail, and what cannot be formatted ends early.
+        Escaped(&mut self.0).write_fmt(text).ok();
+        self.0.push('"');
     }
 
     fn number(&mut self, field: &Field, number: impl Display) {
@@ -96,11 +105,21 @@ impl Visit for Line {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        self.text(field.name(), &value.to_string());
+        self.formatted(field.name(), format_args!("{value}"));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.text(field.name(), &format!("{value:?}"));
+        self.formatted(field.name(), format_args!("{value:?}"));
+    }
+}
+
+/// The inside of a string literal.
+struct Escaped<'a>(&'a mut String);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        escape(text, self.0);
+        Ok(())
     }
 }
 

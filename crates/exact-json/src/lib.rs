@@ -26,7 +26,7 @@ pub use merge::merge_patch;
 pub use number::{Exact, sum, to_f64, whole};
 pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
-pub use string::{decode, quote, short_escape};
+pub use string::{decode, escape, quote, short_escape};
 pub use syntax::{Malformed, MalformedReason, document, syntax};
 pub use tree::{TooDeep, Tree, equal};
 

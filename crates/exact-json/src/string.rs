@@ -48,6 +48,12 @@ fn push_units(units: &mut Vec<u16>, text: &mut String) {
 /// Appends the text as a string literal, with the fewest escapes that JSON allows.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
+    escape(text, out);
+    out.push('"');
+}
+
+/// Appends the text as a part of a string literal, without quotes around it.
+pub fn escape(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
         let plain = run_before(rest.as_bytes(), |b| b < 0x20 || matches!(b, b'"' | b'\\'));
@@ -58,7 +64,6 @@ pub fn quote(text: &str, out: &mut String) {
         push_escape(special, out);
         rest = chars.as_str();
     }
-    out.push('"');
 }
 
 fn push_escape(special: char, out: &mut String) {

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use exact_json::tokens::{Token, Tokens};
-use memchr::memmem::Finder;
+use memchr::{memchr, memmem::Finder};
 
 use super::ids::Digest;
 use crate::board::json;
@@ -36,8 +36,9 @@ impl BlobRef {
     /// Returns the references in JSON text, in order.
     pub fn all_in(text: &str) -> impl Iterator<Item = Self> {
         let bytes = text.as_bytes();
+        let has_escape = || ESCAPES.iter().any(|escape| escape.find(bytes).is_some());
         let may_be_named =
-            NAME.find(bytes).is_some() || ESCAPES.iter().any(|escape| escape.find(bytes).is_some());
+            NAME.find(bytes).is_some() || memchr(b'\\', bytes).is_some() && has_escape();
         let mut tokens = Tokens::new(if may_be_named { text } else { "" }).peekable();
         std::iter::from_fn(move || {
             loop {
