@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -182,6 +182,41 @@ fn tell(news: News) {
 /// Returns the processor time of this thread, without its waits.
 pub(super) fn worked() -> Duration {
     length(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// The time from which a lap's processor time is read. A shorter lap counts as it passed: the reading is a system call,
+/// which takes as long as most writes need to be decided.
+const READ_FROM: Duration = Duration::from_micros(100);
+
+/// Measures the processor time of this thread, lap by lap.
+#[derive(Debug)]
+pub(super) struct WorkLaps {
+    /// The end of the last lap.
+    at: Instant,
+    /// The processor time when it was read last.
+    read: Duration,
+    /// The laps since then.
+    unread: Duration,
+}
+
+impl WorkLaps {
+    pub(super) fn begin() -> Self {
+        Self { at: Instant::now(), read: worked(), unread: Duration::ZERO }
+    }
+
+    /// Ends a lap, and returns its processor time.
+    pub(super) fn lap(&mut self) -> Duration {
+        let passed = self.at.elapsed();
+        self.at += passed;
+        if passed < READ_FROM {
+            self.unread += passed;
+            return passed;
+        }
+        let now = worked();
+        let work = now.saturating_sub(self.read).saturating_sub(self.unread);
+        (self.read, self.unread) = (now, Duration::ZERO);
+        work
+    }
 }
 
 pub(super) fn length(time: Timespec) -> Duration {

@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 1000;
 const BYTES_MAX: usize = 4 << 20;
 
 /// The fraction of busy processors' time that the indexer uses (one in so many).
-const SHARE_PART: u32 = 32;
+const SHARE_PART: u32 = 64;
 
 /// A change of the index.
 pub(super) enum Step {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use super::clock::{Clock, Reading, worked};
+use super::clock::{Clock, Reading, WorkLaps};
 use super::deadlines::Deadlines;
 use super::deps::Deps;
 use super::error::ServiceError;
@@ -208,8 +208,7 @@ impl Writer {
     fn batch(&mut self, client: Client, first: Box<WriteJob>) {
         let mut batch = Batch::default();
         let (mut next, mut clients, mut bytes) = (Some((client, first)), Vec::new(), 0);
-        let (begun, work_begun) = (Instant::now(), worked());
-        let mut work_done = work_begun;
+        let (begun, mut laps, mut work) = (Instant::now(), WorkLaps::begin(), Duration::ZERO);
         self.made = 0;
         while let Some((client, mut job)) = next.take() {
             // One reading serves expiry and decision, or something could expire between them.
@@ -223,10 +222,11 @@ impl Writer {
             self.memory.free_prepared(&mut job.prepared);
             clients.push(client);
             bytes += verdict.bytes();
-            let work_begins = std::mem::replace(&mut work_done, worked());
-            self.jobs.charge(client, work_done.saturating_sub(work_begins), verdict.bytes());
+            let lap = laps.lap();
+            work += lap;
+            self.jobs.charge(client, lap, verdict.bytes());
             batch.add(job, verdict);
-            let is_short = work_done.saturating_sub(work_begun) < BATCH_WORK_MAX;
+            let is_short = work < BATCH_WORK_MAX;
             if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 next = self.jobs.join(&clients);
             }
