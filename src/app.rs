@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
-use axum::Router;
 use axum::http::HeaderMap;
 use futures_util::future::OptionFuture;
 use tokio::{
@@ -26,7 +25,8 @@ use crate::control::Socket;
 use crate::descriptors::fit_connections;
 use crate::error_chain::Chain;
 use crate::http::{
-    ConnectionLimits, Door, EdgeOptions, Page, PublicUrl, Streams, edge, observation, router, serve,
+    ConnectionLimits, Door, EdgeOptions, Page, PublicUrl, Routes, Streams, edge, observation,
+    router, serve,
 };
 use crate::mcp;
 use crate::service::{Clock, LoadError, Options, QaSession, SearchPlace, Service};
@@ -218,7 +218,7 @@ fn routes(
     tokens: &Tokens,
     public_url: Option<PublicUrl>,
     streams: Streams,
-) -> Router {
+) -> Routes {
     let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(service) }];
     router(service.clone(), tokens.clone(), public_url, streams, doors, Some(page(tokens)))
 }

@@ -21,5 +21,6 @@ pub(crate) async fn work<T: Send + 'static>(
     if bytes <= TURN_BYTES_MAX {
         return work();
     }
-    offload(work).await
+    // Boxed, since most bodies are small.
+    Box::pin(offload(work)).await
 }

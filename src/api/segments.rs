@@ -124,6 +124,11 @@ impl SegmentPieces {
         self.bytes
     }
 
+    /// Returns the number of segments that are not read yet.
+    pub(crate) fn count(&self) -> usize {
+        self.segments.len()
+    }
+
     /// Takes the next segment, if it is a rendered text.
     pub(crate) fn ready(&mut self) -> Option<Bytes> {
         match self.segments.pop_front()? {

@@ -34,7 +34,7 @@ pub use connection::{ConnectionLimits, serve};
 pub use doors::{Door, DoorAnswer, DoorRequest, Page};
 pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
-    TrustedProxies, edge, is_corrupt, is_late,
+    Routes, TrustedProxies, edge, is_corrupt, is_late,
 };
 pub use events::sse::Streams;
 pub use ops::metrics::observation;

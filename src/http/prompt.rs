@@ -92,13 +92,15 @@ pub(in crate::http) async fn get(
     let (answer, board) = reading.of(&session, rendering).await?;
     let mut answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let spec = query.of(&board)?;
-    let prompt = Prompt::of(&service, &session, &board, &spec, &addresses(&board)).await?;
+    // Boxed, so that the future of an unchanged prompt is small.
+    let addresses = addresses(&board);
+    let prompt = Box::pin(Prompt::of(&service, &session, &board, &spec, &addresses)).await?;
     if let Some(budgeted) = &prompt.budgeted {
         answer = answer
             .header(TOKENS, HeaderValue::from(budgeted.cost.tokens()))
             .header(TRUNCATED, HeaderValue::from(budgeted.left_out.total()));
     }
     let media_type = if spec.format == PromptFormat::Markdown { MARKDOWN } else { JSON };
-    let body = segments::body(prompt.segments, service, board).await?;
+    let body = Box::pin(segments::body(prompt.segments, service, board)).await?;
     Ok(answer.body(media_type, body))
 }

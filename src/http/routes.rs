@@ -3,9 +3,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::FromRef;
-use axum::routing::{MethodRouter, Route, get, post};
-use tower::layer::layer_fn;
-use tower::service_fn;
+use axum::routing::{MethodRouter, get, post};
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{
@@ -18,6 +16,7 @@ use utoipa_axum::routes;
 use super::access::methods::{Methods, method_not_allowed};
 use super::access::{Guard, is_public};
 use super::doors::{Door, Page, pass};
+use super::edge::Routes;
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
@@ -204,32 +203,27 @@ pub fn router(
     streams: Streams,
     doors: Vec<Door>,
     page: Option<Page>,
-) -> Router {
+) -> Routes {
     metrics::begin();
     let (described, methods, _) = whole();
     let document = docs::Document::new(|| whole().2);
     let paths = doors.iter().map(|door| door.path).collect();
     let credentials = page.as_ref().map(|page| Arc::clone(&page.credentials));
     let guard = Arc::new(Guard { tokens, service: service.clone(), doors: paths, credentials });
-    let guarded = move |route: Route| {
-        // Shared, since axum clones the whole service for each request.
-        let (guard, route) = (Arc::clone(&guard), Arc::new(route));
-        service_fn(move |request| Arc::clone(&guard).pass(Route::clone(&route), request))
-    };
     let (bodies, lists) = (BodyRoom::new(), Lists::default());
     let links = doors.iter().map(|door| (door.name, door.path));
     let links = links.chain(page.as_ref().map(|page| (page.name, page.path))).collect();
     let links = root::Links { doors: links, page: page.as_ref().map(|page| page.path) };
     let held = Held { service, bodies, document, methods, public_url, streams, lists, links };
     let handles = Handles(Arc::new(held));
-    let mut routes = described;
+    let mut guarded = described;
     for door in doors {
         let path = door.path;
         let enter =
             move |room, streams, peer, request| pass(door.clone(), room, streams, peer, request);
-        routes = routes.route(path, post(enter));
+        guarded = guarded.route(path, post(enter));
     }
-    routes
+    let guarded = guarded
         .route(STATE, whole_state())
         // Keys are never empty: the extractor refuses the path.
         .route(STATE_SLASH, whole_state())
@@ -239,10 +233,10 @@ pub fn router(
             get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
         )
         .method_not_allowed_fallback(method_not_allowed)
-        .route_layer(layer_fn(guarded))
-        .route("/docs/{*file}", get(docs::docs_file))
-        .with_state(handles)
-        .merge(page.map(|page| page.routes).unwrap_or_default())
+        .with_state(handles.clone());
+    let open = Router::new().route("/docs/{*file}", get(docs::docs_file)).with_state(handles);
+    let open = open.merge(page.map(|page| page.routes).unwrap_or_default());
+    Routes { guarded: Some((guard, guarded)), open }
 }
 
 /// Routes the whole state to the handlers of its parts.

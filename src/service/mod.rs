@@ -223,10 +223,10 @@ impl Service {
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(answer) = self.recall(&write.terms).await? {
+        let is_keyed = write.terms.key.is_some();
+        if is_keyed && let Some(answer) = Box::pin(self.recall(&write.terms)).await? {
             return Ok(Reply::Before(answer));
         }
-        let is_keyed = write.terms.key.is_some();
         let written = self.write_with_images(write, images, keep).await;
         written.map_err(|error| error.in_doubt(is_keyed))
     }
@@ -244,7 +244,7 @@ impl Service {
         let images: Arc<[ImageBytes]> = images.into();
         for _ in 0..MOVED_TRIES_MAX {
             if stores {
-                job.images = self.keep_images(job.session(), &images).await?;
+                job.images = Box::pin(self.keep_images(job.session(), &images)).await?;
                 if job.images.is_none() {
                     continue;
                 }

@@ -6,7 +6,6 @@
 pub(super) mod methods;
 mod rights_end;
 pub(crate) mod session_detail;
-use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,20 +67,16 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Passes a request to its route if its caller has the route's scope.
-    pub(super) async fn pass(
-        self: Arc<Self>,
-        mut route: Route,
-        mut request: Request,
-    ) -> Result<Response, Infallible> {
+    pub(super) async fn pass(&self, mut route: Route, mut request: Request) -> Response {
         let caller = match self.admit(&request) {
             Ok(caller) => caller,
-            Err(problem) => return Ok((*problem).into_response()),
+            Err(problem) => return (*problem).into_response(),
         };
         let uri = request.uri().clone();
         if self.service.has_replicas()
-            && let Some(problem) = self.catch_up(&caller, uri.path()).await
+            && let Some(problem) = Box::pin(self.catch_up(&caller, uri.path())).await
         {
-            return Ok(problem.into_response());
+            return problem.into_response();
         }
         // A write that succeeded is reported, even if the rights end meanwhile.
         let reads = is_read(request.method());
@@ -89,13 +84,17 @@ impl Guard {
         let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
         let client = caller.client();
         let answer = pin!(in_slices(client, route.call(request)));
-        let mut response = if reads {
+        let answered = if reads {
             match unless_over(&caller, self.tokens.now(), answer).await {
-                Ok(response) => response?,
-                Err(why) => return Ok(unauthorized(why).into_response()),
+                Ok(answered) => answered,
+                Err(why) => return unauthorized(why).into_response(),
             }
         } else {
-            answer.await?
+            answer.await
+        };
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(never) => match never {},
         };
         // The refusal may only be due to a body broken off with the rights.
         if response.status().is_client_error()
@@ -118,7 +117,7 @@ impl Guard {
             let (name, agent) = (grant.token().name.clone(), caller.agent().cloned());
             response.extensions_mut().insert(LoggedToken { name, agent });
         }
-        Ok(end_with(&caller, self.tokens.now(), response))
+        end_with(&caller, self.tokens.now(), response)
     }
 
     /// Brings the session of a path up to date with what other servers wrote.

@@ -14,10 +14,8 @@ use tower_http::compression::Compression;
 use super::body_polls::paced::paced;
 use crate::api::pieces::WHOLE_BYTES_MAX;
 
-/// Compresses an answer by `accepted`, the value of `Accept-Encoding`. Most clients send none, and get the answer
-/// unchanged.
-pub(super) async fn compress(accepted: Option<HeaderValue>, response: Response) -> Response {
-    let Some(accepted) = accepted else { return response };
+/// Compresses an answer by `accepted`, the value of `Accept-Encoding`.
+pub(super) async fn compress(accepted: HeaderValue, response: Response) -> Response {
     // An answer with ranges stays uncompressed: its tag and its ranges are of the plain bytes.
     if response.headers().contains_key(header::ACCEPT_RANGES) {
         return response;

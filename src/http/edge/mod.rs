@@ -30,13 +30,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use futures_util::FutureExt as _;
 use tower::layer::layer_fn;
-use tower::{Service as _, service_fn};
+use tower::{Service, service_fn};
 
+use super::access::Guard;
 use super::connection::Peer;
 use super::response::problem::Problem;
 use super::response::request_id::RequestId;
 use crate::fairness::Client;
-use crate::service::Service;
+use crate::service;
 pub use access_log::ANSWERED;
 use access_log::Exchange;
 pub(super) use body_timeout::is_inflated;
@@ -53,19 +54,48 @@ use unread_rest::Rest;
 /// The timeout of a silent request body; the connection is closed with it.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Wraps a complete router in the edge. Routes added afterwards are outside it.
-pub fn edge(router: Router, options: EdgeOptions, service: Service) -> Router {
-    layered(router, Gate::new(options, Some(service)))
+/// Wraps all routes in the edge. Routes added afterwards are outside it.
+pub fn edge(routes: impl Into<Routes>, options: EdgeOptions, service: service::Service) -> Router {
+    let gate = Arc::new(Gate::new(options, Some(service)));
+    let Routes { guarded, open } = routes.into();
+    let open = layered(open, &gate);
+    let Some((guard, guarded)) = guarded else { return open };
+    let around = move |route| around(route, &gate, Some(&guard));
+    guarded.route_layer(layer_fn(around)).merge(open)
 }
 
-fn layered(router: Router, gate: Gate) -> Router {
-    let gate = Arc::new(gate);
-    let around = move |route: Route| {
-        // Shared, since axum clones the whole service for each request.
-        let (gate, route) = (Arc::clone(&gate), Arc::new(route));
-        service_fn(move |request| pass(Arc::clone(&gate), Route::clone(&route), request))
-    };
-    router.fallback(problem_body::route_not_found).layer(layer_fn(around))
+fn layered(open: Router, gate: &Arc<Gate>) -> Router {
+    let gate = Arc::clone(gate);
+    let around = move |route| around(route, &gate, None);
+    open.fallback(problem_body::route_not_found).layer(layer_fn(around))
+}
+
+/// Wraps one route. Its parts are shared, since axum clones the whole service for each request.
+fn around(
+    route: Route,
+    gate: &Arc<Gate>,
+    guard: Option<&Arc<Guard>>,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
++ Clone
++ Send
++ Sync
++ use<> {
+    let shared = Arc::new((Arc::clone(gate), guard.map(Arc::clone), route));
+    service_fn(move |request| pass(Arc::clone(&shared), request))
+}
+
+/// All routes, before the edge wraps them.
+pub struct Routes {
+    /// The routes that need a caller's rights.
+    pub(super) guarded: Option<(Arc<Guard>, Router)>,
+    /// Routes for everybody.
+    pub(super) open: Router,
+}
+
+impl From<Router> for Routes {
+    fn from(open: Router) -> Self {
+        Self { guarded: None, open }
+    }
 }
 
 /// The edge's settings. By default, no foreign host, site or proxy is trusted.
@@ -85,52 +115,69 @@ struct Gate {
     body_silence_max: Duration,
     faults: Faults,
     /// Tells the free space of a full disk.
-    service: Option<Service>,
+    service: Option<service::Service>,
 }
+
+/// A route with all that stands before it.
+type Guarded = (Arc<Gate>, Option<Arc<Guard>>, Route);
 
 /// Answers one request. Refusals of the admission and panics are rendered as problems, then compressed and logged.
 /// The unread rest of a body is drained after the log line, so that a slow client makes no answer look slow.
-async fn pass(gate: Arc<Gate>, route: Route, request: Request) -> Result<Response, Infallible> {
+async fn pass(route: Arc<Guarded>, request: Request) -> Result<Response, Infallible> {
     #[cfg(debug_assertions)]
     let polls = body_polls::slow::Polls::of(&request);
-    let answering = handled(gate, route, request);
+    let answering = handled(route, request);
     #[cfg(debug_assertions)]
     let answering = polls.watch(answering);
     Ok(answering.await)
 }
 
-async fn handled(gate: Arc<Gate>, route: Route, request: Request) -> Response {
+/// The steps that few requests need are boxed, or every request's future would have their size.
+async fn handled(route: Arc<Guarded>, request: Request) -> Response {
+    let (gate, guard, route) = &*route;
     let (mut request, rest) = Rest::of(request);
     let id = RequestId::new();
     let client = gate.identify(&mut request);
     let exchange = Exchange::begin(&request, id);
-    let dress = Dress::of(&request, &gate);
+    let dress = Dress::of(&request, gate);
     let accepted = encoding::accepted(request.headers());
-    let answered = match gate.admit(request) {
-        Ok(request) => match client {
-            Some(client) => client.scope(answer(route, request)).await,
-            None => answer(route, request).await,
-        },
+    let mut response = match gate.admit(request) {
+        Ok(request) => {
+            let answering = answer(guard.as_deref(), Route::clone(route), request);
+            match client {
+                Some(client) => client.scope(answering).await,
+                None => answering.await,
+            }
+        }
         Err(refused) => refused.into_response(),
     };
-    let rendered = problem_body::render(answered, id, &gate).await;
-    let mut response =
-        body_polls::processor_time::in_slices(compress::compress(accepted, rendered).await);
+    if problem_body::is_refusal(&response) {
+        response = Box::pin(problem_body::render(response, id, gate)).await;
+    }
+    if let Some(accepted) = accepted {
+        response = Box::pin(compress::compress(accepted, response)).await;
+    }
+    response = body_polls::processor_time::in_slices(response);
     exchange.end(&mut response);
-    rest.settle(&mut response).await;
+    if let Some(left) = rest.left() {
+        Box::pin(left.settle(&mut response)).await;
+    }
     dress.put_on(response.headers_mut(), id);
     response
 }
 
 /// Calls the route, and turns a panic of its handler into an answer.
-async fn answer(mut route: Route, request: Request) -> Response {
-    let answering = AssertUnwindSafe(async move { route.call(request).await });
-    let answering = answering.catch_unwind().map(|answered| match answered {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        Err(payload) => problem_body::panicked(payload),
-    });
-    answering.await
+async fn answer(guard: Option<&Guard>, mut route: Route, request: Request) -> Response {
+    let answering = async move {
+        match guard {
+            Some(guard) => guard.pass(route, request).await,
+            None => match route.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
+        }
+    };
+    AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(problem_body::panicked)
 }
 
 /// The reason why a request reaches no route.
@@ -157,7 +204,7 @@ impl IntoResponse for Turned {
 }
 
 impl Gate {
-    fn new(options: EdgeOptions, service: Option<Service>) -> Self {
+    fn new(options: EdgeOptions, service: Option<service::Service>) -> Self {
         let faults = Faults::default();
         Self { options, body_silence_max: BODY_SILENCE_MAX, faults, service }
     }

@@ -19,14 +19,17 @@ use crate::service::Service;
 /// The maximum length of a layer's plain text that becomes a problem's detail.
 const DETAIL_BYTES_MAX: u64 = 4096;
 
-/// Renders the problem among the answer's extensions, or else a layer's bare error. The code stays among the
+/// Returns true for an answer to render.
+pub(super) fn is_refusal(response: &Response) -> bool {
+    response.extensions().get::<Problem>().is_some() || is_bare_error(response)
+}
+
+/// Renders the problem among the extensions of a refusal, or else a layer's bare error. The code stays among the
 /// extensions for the log.
 pub(super) async fn render(mut response: Response, id: RequestId, gate: &Gate) -> Response {
-    let found = response.extensions_mut().remove::<Problem>();
-    let problem = match found {
+    let problem = match response.extensions_mut().remove::<Problem>() {
         Some(problem) => problem,
-        None if is_bare_error(&response) => bare(&mut response).await,
-        None => return response,
+        None => bare(&mut response).await,
     };
     fill(response, problem, id, gate)
 }

@@ -35,7 +35,7 @@ pub(super) struct Rest(Option<Arc<Place>>);
 type Place = Mutex<Option<Left>>;
 
 /// A body that was dropped before its end.
-struct Left {
+pub(super) struct Left {
     body: Body,
     /// True if the client still waits for `100 Continue`; reading would request the body.
     is_awaited: bool,
@@ -54,19 +54,22 @@ impl Rest {
         (request.map(tracked), Self(Some(place)))
     }
 
-    /// Drains a rest that is small and arrives soon; otherwise adds `Connection: close` to the answer.
-    pub(super) async fn settle(self, response: &mut Response) {
-        let left = self.0.and_then(|place| place.lock().take());
-        if let Some(left) = left
-            && !response.headers().contains_key(header::CONNECTION)
-            && (response.status() == StatusCode::REQUEST_TIMEOUT || !left.drain().await)
-        {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
+    /// Returns the rest, if the body was dropped before its end.
+    pub(super) fn left(self) -> Option<Left> {
+        self.0.and_then(|place| place.lock().take())
     }
 }
 
 impl Left {
+    /// Drains a rest that is small and arrives soon; otherwise adds `Connection: close` to the answer.
+    pub(super) async fn settle(self, response: &mut Response) {
+        if !response.headers().contains_key(header::CONNECTION)
+            && (response.status() == StatusCode::REQUEST_TIMEOUT || !self.drain().await)
+        {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+
     /// Reads the rest. Returns true if the connection can be reused.
     async fn drain(self) -> bool {
         let Self { mut body, is_awaited } = self;

@@ -58,8 +58,8 @@ pub(super) async fn get(
     if let Some(page) = query.kept(&board, &log).await? {
         return Ok(answer.body(media_type, segments::body(page, reading.service, board).await?));
     }
-    let pieces = query.pieces(reading.service, board, log).await;
-    Ok(answer.body(media_type, chunked::body(pieces).await?))
+    let pieces = Box::pin(query.pieces(reading.service, board, log)).await;
+    Ok(answer.body(media_type, Box::pin(chunked::body(pieces)).await?))
 }
 
 /// Append to a log

@@ -186,7 +186,7 @@ impl Reading {
                 // Changes before the watch began are seen by one more look.
                 None => watch = Some(self.service.watch(session)?),
                 Some(watch) => {
-                    let changed = timeout_at(deadline, watch.changed()).await;
+                    let changed = Box::pin(timeout_at(deadline, watch.changed())).await;
                     stopping = changed.is_ok_and(|changed| !changed);
                 }
             }
@@ -215,7 +215,7 @@ impl Reading {
     ) -> Result<(Answer, Published), Early> {
         let shown = match (now, at) {
             (Some(now), Some(at)) => {
-                let board = self.service.board_at(&now, &at).await?;
+                let board = Box::pin(self.service.board_at(&now, &at)).await?;
                 Some(Published { board, ..now })
             }
             (now, _) => now,

@@ -106,7 +106,7 @@ pub(crate) async fn read(
     while let Some(frame) = next_frame(&mut body, until).await? {
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > max {
-            linger(body).await;
+            Box::pin(linger(body)).await;
             return Err(too_large(max));
         }
         let needed = bytes.len() + data.len();
@@ -142,7 +142,7 @@ async fn unless_too_large(headers: &HeaderMap, body: Body, max: usize) -> Result
         return Ok(body);
     }
     if !headers.contains_key(header::EXPECT) {
-        linger(body).await;
+        Box::pin(linger(body)).await;
     }
     Err(too_large(max))
 }

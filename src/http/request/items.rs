@@ -36,7 +36,7 @@ pub(crate) async fn posted(
 ) -> Result<Intake, Problem> {
     let sent = media_type(headers);
     if log == LogName::Screenshots && sent == "multipart/form-data" {
-        return multipart(headers, bytes).await;
+        return Box::pin(multipart(headers, bytes)).await;
     }
     let sent = if log == LogName::Screenshots { image_type(sent, &bytes) } else { sent };
     let is_image = log == LogName::Screenshots && IMAGE_TYPES.iter().any(|(name, _)| *name == sent);

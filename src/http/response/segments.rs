@@ -21,7 +21,7 @@ pub(crate) async fn body(
     board: Arc<Board>,
 ) -> Result<Body, ServiceError> {
     let mut pieces = segments.pieces(service, board);
-    let (mut ready, mut bytes) = (VecDeque::new(), 0);
+    let (mut ready, mut bytes) = (VecDeque::with_capacity(pieces.count()), 0);
     while let Some(text) = pieces.ready() {
         ready.push_back(text);
     }

@@ -243,7 +243,7 @@ impl Writing {
                 shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
             }
             Ok(Reply::Before(kept)) => self.again(&kept),
-            Err(error) => return Err(self.refusal(resource, error).await),
+            Err(error) => return Err(Box::pin(self.refusal(resource, error)).await),
         };
         Ok(shaped.map_err(unwritten)?.into_response())
     }

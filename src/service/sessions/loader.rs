@@ -159,12 +159,28 @@ impl Loader {
         &self,
         session: &Arc<Session>,
     ) -> Result<Published, ServiceError> {
+        match self.hot(session)? {
+            Some(published) => Ok(published),
+            // Boxed, since most boards are in memory.
+            None => Box::pin(self.loaded(session)).await,
+        }
+    }
+
+    /// Returns the published board if it is in memory.
+    fn hot(&self, session: &Arc<Session>) -> Result<Option<Published>, ServiceError> {
+        if session.is_damaged() {
+            return Err(ServiceError::Damaged);
+        }
+        self.shared.memory.touch(session);
+        match session.shown() {
+            Shown::Hot(published) => Ok(Some(published)),
+            Shown::Cold(_) => Ok(None),
+        }
+    }
+
+    async fn loaded(&self, session: &Arc<Session>) -> Result<Published, ServiceError> {
         for _ in 0..TRIES_MAX {
-            if session.is_damaged() {
-                return Err(ServiceError::Damaged);
-            }
-            self.shared.memory.touch(session);
-            if let Shown::Hot(published) = session.shown() {
+            if let Some(published) = self.hot(session)? {
                 return Ok(published);
             }
             let (asked, loaded) = oneshot::channel();

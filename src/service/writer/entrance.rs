@@ -52,10 +52,14 @@ impl Service {
             let prepares = tries < PREPARED_TIMES_MAX && Prepared::bytes(&job.write.command) > 0;
             // Held until the write is answered, which bounds the values that are made and not yet published. Taken
             // before the pins, or every write that waits for it would keep its boards in memory.
-            let turn = if prepares { Some(self.turn_to_prepare(&job, tries).await?) } else { None };
+            let turn = if prepares {
+                Some(Box::pin(self.turn_to_prepare(&job, tries)).await?)
+            } else {
+                None
+            };
             job.pins = self.pins(&job).await?;
             if turn.is_some() {
-                job = self.prepared(job).await?;
+                job = Box::pin(self.prepared(job)).await?;
             }
             let (reply, answer) = oneshot::channel();
             job.reply = Some(reply);
@@ -111,7 +115,7 @@ impl Service {
         let names = [Some(job.session()), source, self.inner.writer.qa_session.as_ref()];
         for (pin, name) in pins.iter_mut().zip(names) {
             if let Some(name) = name.filter(|name| *name != job.session()) {
-                self.catch_up(name).await?;
+                Box::pin(self.catch_up(name)).await?;
             }
             let session = name.and_then(|name| self.inner.sessions.directory.get(name));
             // The writer refuses a write to a damaged session.
@@ -119,7 +123,7 @@ impl Service {
             let session = pin.insert(Pin::new(&session)).session();
             self.inner.sessions.memory.touch(session);
             if !session.is_hot() {
-                match self.inner.sessions.loader.published(session).await {
+                match Box::pin(self.inner.sessions.loader.published(session)).await {
                     Ok(_) | Err(ServiceError::Damaged) => {}
                     Err(error) => return Err(error),
                 }

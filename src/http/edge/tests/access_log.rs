@@ -66,7 +66,7 @@ async fn repeated(path: &str, traces: &[&str], times: usize) -> (Vec<Value>, Hea
     LazyLock::force(&INTERESTED);
     let headers = {
         let _guard = tracing::subscriber::set_default(log);
-        let edge = layered(router, Gate::new(EdgeOptions::default(), None));
+        let edge = layered(router, &Arc::new(Gate::new(EdgeOptions::default(), None)));
         let mut headers = HeaderMap::new();
         for _ in 0..times {
             let answer = edge.clone().oneshot(request()).await.expect("an answer");

@@ -109,7 +109,7 @@ impl Edge {
         let options = EdgeOptions { cors_origins, ..EdgeOptions::default() };
         let body_silence_max = Duration::from_millis(200);
         let gate = Gate { body_silence_max, ..Gate::new(options, None) };
-        let router = layered(router(), gate);
+        let router = layered(router(), &Arc::new(gate));
         let limits = ConnectionLimits::default();
         tokio::spawn(serve(listener, router, limits, CancellationToken::new()));
         let client = Client::new();

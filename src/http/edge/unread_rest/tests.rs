@@ -34,7 +34,9 @@ async fn goes_on(body: Body) -> bool {
     let (request, rest) = Rest::of(Request::new(body));
     drop(request);
     let mut response = Response::new(Body::empty());
-    rest.settle(&mut response).await;
+    if let Some(left) = rest.left() {
+        left.settle(&mut response).await;
+    }
     response.headers().get(header::CONNECTION).is_none()
 }
 
