@@ -42,14 +42,14 @@ def file_system(folder: Path) -> tuple[str, str]:
     return best[1], best[2]
 
 
-def sync_times(folder: Path) -> list[float]:
+def sync_times(folder: Path, seconds: float) -> list[float]:
     """Seconds of one fdatasync after another, each of a little that was written over what was there before, as
     the server's log is: what a durable write waits for at least. The slowest tells how the disk stalls with
     nobody else on it."""
     path, times, at = folder / "sync", [], 0
     with open(path, "w+b", buffering=0) as file:
         file.truncate(SYNC_FILE_BYTES)
-        end = time.perf_counter() + SYNC_SECONDS
+        end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             os.pwrite(file.fileno(), bytes(SYNC_BYTES), at)
             at = (at + SYNC_BYTES) % SYNC_FILE_BYTES
@@ -60,30 +60,41 @@ def sync_times(folder: Path) -> list[float]:
     return times
 
 
-def facts(data: Path) -> list[tuple[str, str]]:
-    """The machine, line by line."""
+def hardware(data: Path, sharers: str, sync_seconds: float) -> list[tuple[str, str]]:
+    """What the machine is, line by line; `sharers` are the processes of a measurement."""
     kind, device = file_system(data)
     memory = int(found(r"^MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()))
     model = found(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text())
-    syncs = sync_times(data)
+    syncs = sync_times(data, sync_seconds)
     middle, slowest = statistics.median(syncs) * 1e6, max(syncs) * 1e3
     sync = f"fdatasync of {SYNC_BYTES >> 10} KiB {middle:,.0f} µs in the median"
     return [
         ("CPU", model),
-        ("cores", f"{os.cpu_count()}, which the contender and wrk share"),
+        ("cores", f"{os.cpu_count()}, which {sharers} share"),
         ("memory", f"{memory / 2**20:.1f} GiB"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("data on", f"{kind} ({device}), {sync}, {slowest:,.0f} ms the slowest of {len(syncs):,}"),
-        ("load when it began", f"{os.getloadavg()[0]:.2f}"),
     ]
+
+
+def facts(data: Path) -> list[tuple[str, str]]:
+    """The machine and its load."""
+    load = ("load when it began", f"{os.getloadavg()[0]:.2f}")
+    return [*hardware(data, "the contender and wrk", SYNC_SECONDS), load]
+
+
+def own_version() -> str:
+    """The version and the commit of this checkout."""
+    lock = (ROOT / "Cargo.lock").read_text()
+    commit = output("git", "rev-parse", "--short", "HEAD")
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", ":!README.md", ":!docs", ":!benches")
+    own = found(r'^name = "blackboard"\nversion = "(.*)"', lock)
+    return f"{own}, commit {commit or 'unknown'}{' with changes' if changed else ''}"
 
 
 def versions() -> list[tuple[str, str]]:
     """What ran, by name and version."""
     lock = (ROOT / "Cargo.lock").read_text()
-    commit = output("git", "rev-parse", "--short", "HEAD")
-    changed = output("git", "status", "--porcelain", "--untracked-files=no", ":!README.md", ":!docs", ":!benches")
-    own = found(r'^name = "blackboard"\nversion = "(.*)"', lock)
     axum = found(r'^name = "axum"\nversion = "(.*)"', lock)
     redis = found(r"v=([\d.]+)", output("redis-server", "--version"))
     webdis = output("dpkg-query", "--show", "--showformat=${Version}", "webdis") or "unknown"
@@ -91,7 +102,7 @@ def versions() -> list[tuple[str, str]]:
     packages = ["fastapi", "uvicorn", "uvloop", "httptools"]
     python = [f"{name} {found(rf'^{name}==(.*)$', pip)}" for name in packages]
     return [
-        ("blackboard", f"{own}, commit {commit or 'unknown'}{' with changes' if changed else ''}"),
+        ("blackboard", own_version()),
         ("bare axum", f"axum {axum}"),
         ("Redis + webdis", f"Redis {redis}, webdis {webdis}"),
         ("Python", f"{output(VENV / 'bin/python', '--version') or 'unknown'}, {', '.join(python)}"),
