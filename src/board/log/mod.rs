@@ -268,7 +268,8 @@ impl Log {
     pub fn runs(&self, indexes: Range<usize>) -> impl Iterator<Item = Run> {
         let ordinal = |index: usize| self.begin.saturating_add(index as u64).min(self.end);
         let ordinals = ordinal(indexes.start)..ordinal(indexes.end);
-        let first = self.part_of(ordinals.start).unwrap_or_default();
+        // An ordinal beyond the chunks is in the tail, which follows them.
+        let first = self.part_of(ordinals.start).unwrap_or(self.parts.len());
         let parts = (first..self.parts.len()).map_while(|index| self.parts.get(index));
         let end = ordinals.end;
         let tail = self.tail.as_ref().map(|tail| {
