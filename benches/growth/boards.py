@@ -33,6 +33,8 @@ ITEMS_A_WRITE = 50_000
 # A log that is shorter than this is a new one for each round, since what is appended would make it a longer one.
 LONG = 10_000
 SHORT_ROUNDS, SHORT_APPENDS = 20, 100
+# Of requests that may look at the whole log.
+FEW = 50
 LEAVES_IN_AN_OBJECT = 100
 # Nobody's bound may be what is measured.
 FLAGS = ["--sessions-max", "10000000", "--session-items-max", "100000000"]
@@ -116,6 +118,10 @@ def log_costs(server: Server, paths: list[str], appends: int) -> tuple[dict, byt
         page = request("GET", f"{last}?after={max(there - PAGE, 0)}&limit={PAGE}")
         row |= of("page", server.cost(clients, lambda n: [page] * n))
         row |= of("latest", server.cost(clients, lambda n: [latest] * n))
+        prompt = request("GET", f"{last.removesuffix('/trajectories')}/prompt?max_tokens=2000")
+        row |= of("prompt", server.cost(clients, lambda n: [prompt] * n, count=FEW))
+        none = request("GET", f"{last}?steps=-1")
+        row |= of("none", server.cost(clients, lambda n: [none] * n, count=FEW))
     return row, latest
 
 
@@ -181,6 +187,8 @@ ITEMS = Sweep(
         Operation("append", "POST of one more"),
         Operation("page", "GET of the last 100", least=100),
         Operation("latest", "GET of the latest"),
+        Operation("prompt", "GET of the prompt, `max_tokens=2000`", least=100),
+        Operation("none", "GET by a step that none has", least=1_000),
         RESIDENT,
         RESTARTED,
         DISK,

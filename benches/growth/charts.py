@@ -111,9 +111,17 @@ def grid(scale: Scale, counts: list[int]) -> list[str]:
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{scale.top:.1f}" y2="{scale.top + HEIGHT:.1f}"/>'
         )
         parts.append(
-            f'<text class="small middle" x="{x:.1f}" y="{scale.top + HEIGHT + 16:.1f}">{10**decade:,}</text>'
+            f'<text class="small middle" x="{x:.1f}" y="{scale.top + HEIGHT + 16:.1f}">{short(10**decade)}</text>'
         )
     return parts
+
+
+def short(count: int) -> str:
+    """A power of ten that has room beside the next one."""
+    for unit, name in ((10**6, "M"), (10**4, "0k")):
+        if count >= unit:
+            return f"{count // unit}{name}"
+    return f"{count:,}"
 
 
 def spread(wanted: list[float], top: float, bottom: float) -> list[float]:

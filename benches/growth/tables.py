@@ -13,7 +13,7 @@ METHOD = """\
   came, measures, kills the server and starts it again.
 - A **cost** is the processor time of the server's process (user and system, as in `/proc/PID/stat`, by the clock of the
   process) between the first request and the last answer, over the number of requests; what goes on behind them meanwhile
-  counts. It is the lower quartile of 7 rounds of 1,000 requests after one that does not count, since work beside it only ever
+  counts. It is the lower quartile of 7 rounds of 1,000 requests (prompts and filters: 50) after one that does not count, since work beside it only ever
   adds to it. 16 connections each send the next request once the last was answered; any answer but the expected status ends
   the run. **p50 and p99** are the client's: a
   Python process, which shares the cores with the server.
