@@ -20,8 +20,9 @@ pub(super) struct Newest<'a> {
     texts: &'a Texts<'a>,
     keys: TextKeys,
     keeps: bool,
-    /// The runs that are not weighed yet, each with the index of its first entry.
-    runs: Vec<(usize, Run)>,
+    log: Log,
+    /// The items that are not weighed yet.
+    rest: Selected,
     /// The weighed items; the next is at the end.
     weighed: Vec<Item>,
     /// The indexes of the items that are never removed.
@@ -57,7 +58,8 @@ impl<'a> Newest<'a> {
             texts,
             keys,
             keeps,
-            runs: selected.runs_with_indexes(log),
+            log: log.clone(),
+            rest: selected.clone(),
             weighed: Vec::new(),
             count: selected.len() - stay.len(),
             last: selected.last_index().filter(|_| stay.is_empty()),
@@ -90,7 +92,7 @@ impl<'a> Newest<'a> {
     /// Returns the next item.
     pub(super) async fn peek(&mut self) -> Result<Option<Item>, ServiceError> {
         while (self.weighed.is_empty() || !self.is_ordered)
-            && let Some((first, run)) = self.runs.pop()
+            && let Some((first, run)) = self.rest.pop_run(&self.log)
         {
             self.weigh(first, &run).await?;
         }

@@ -83,16 +83,18 @@ impl Selected {
         self.0.iter().flat_map(|range| log.runs(range.clone())).collect()
     }
 
-    /// Returns the runs of the entries, each with the index of its first entry.
-    pub(super) fn runs_with_indexes(&self, log: &Log) -> Vec<(usize, Run)> {
-        let runs = self.0.iter().flat_map(|range| {
-            log.runs(range.clone()).scan(range.start, |next, run| {
-                let first = *next;
-                *next += run.len();
-                Some((first, run))
-            })
-        });
-        runs.collect()
+    /// Removes the last run of the entries, and returns it with the index of its first entry. Earlier runs are not looked
+    /// up.
+    pub(super) fn pop_run(&mut self, log: &Log) -> Option<(usize, Run)> {
+        loop {
+            let last = self.0.last_mut()?;
+            let Some(run) = log.last_run(last.clone()) else {
+                self.0.pop();
+                continue;
+            };
+            last.end = last.end.saturating_sub(run.len());
+            return Some((last.end, run));
+        }
     }
 
     /// Splits the entries into blocks of `size`. Only the last block is smaller, and may be empty.

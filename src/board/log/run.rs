@@ -10,7 +10,7 @@ use super::chunk::Chunk;
 use super::marks::Probe;
 use super::tail::Tail;
 use super::texts::{Made, Scale, TextKind, Texts};
-use super::{Entry, Log};
+use super::{Entry, Log, distance};
 
 /// Neighbouring entries in one chunk or tail of a log. Changes elsewhere in the log usually leave the run intact.
 #[derive(Clone, Debug)]
@@ -155,6 +155,21 @@ impl Run {
 }
 
 impl Log {
+    /// Returns the last of the runs of the entries at these indexes, without a look at the others.
+    #[must_use]
+    pub fn last_run(&self, indexes: Range<usize>) -> Option<Run> {
+        let end = indexes.end.min(self.len());
+        let last = end.checked_sub(1).filter(|last| indexes.start <= *last)?;
+        let ordinal = |index: usize| self.begin.saturating_add(index as u64);
+        let ordinals = ordinal(indexes.start)..ordinal(end);
+        if let Some(part) = self.part_of(ordinal(last)).and_then(|index| self.parts.get(index)) {
+            return Some(Run::of_chunk(&part.chunk, part.places(&ordinals)));
+        }
+        let place = |ordinal| distance(self.tail_begin, ordinal);
+        let places = place(ordinals.start)..place(ordinals.end);
+        self.tail.as_ref().map(|tail| Run::of_tail(tail, places)).filter(|run| !run.is_empty())
+    }
+
     /// Returns the runs of each log that the other does not share. The logs differ only in these runs.
     #[must_use]
     pub fn apart(&self, other: &Self) -> (Vec<Run>, Vec<Run>) {

@@ -151,6 +151,21 @@ impl Model {
             assert!(text_of(log, indexes, keys) == expected);
         }
     }
+
+    fn check_last_runs(&self, log: &Log) {
+        let count = self.entries.len();
+        let seqs = |run: Run| run.entries().map(|entry| entry.seq).collect::<Vec<_>>();
+        for indexes in [0..count, count / 3..count, count / 2..count / 2 + 1, 1..count / 2] {
+            let mut rest = indexes.start..indexes.end.min(count);
+            let mut found = Vec::new();
+            while let Some(run) = log.last_run(rest.clone()) {
+                rest.end -= run.len();
+                found.push(seqs(run));
+            }
+            found.reverse();
+            assert_eq!(found, log.runs(indexes).map(seqs).collect::<Vec<_>>());
+        }
+    }
 }
 
 fn done() -> Work {
@@ -281,6 +296,7 @@ proptest! {
         for (revision, one) in (1..).zip(&changes) {
             change(&mut model, &mut log, &past, one, revision);
             model.check(&log);
+            model.check_last_runs(&log);
             past.push((model.clone(), log.clone()));
         }
         for (then, log) in &past {
