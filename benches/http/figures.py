@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from statistics import median
 
+from counters import EVENTS
 from load import Sample
 from turns import RATIOS, SCALES, TURNS, Bar, Ratio
 
@@ -19,6 +20,8 @@ class Results:
     rounds: int
     seconds: float
     warm_up: float
+    # True if perf counts what a request costs.
+    counts: bool = False
     # By a turn's key: a sample a round, or why there is none.
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -92,6 +95,20 @@ def others(results: Results) -> list[Figure]:
 
 def of_turn(results: Results, key: str, attribute: str) -> list[float]:
     return [getattr(sample, attribute) for sample in results.samples.get(key, [])]
+
+
+def counted(results: Results) -> list[list[str]]:
+    """A row a turn: what perf counted for a request, as far as this machine has the events."""
+    rows = []
+    for turn in TURNS:
+        samples = [sample.counted for sample in results.samples.get(turn.key, []) if sample.counted]
+        if samples:
+            cells = [
+                number(median(sample[event] for sample in samples)) if event in samples[0] else "not here"
+                for event in EVENTS
+            ]
+            rows.append([turn.contender, turn.does, str(turn.connections), *cells])
+    return rows
 
 
 def absolute(results: Results) -> list[list[str]]:

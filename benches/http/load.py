@@ -3,9 +3,11 @@
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import counters
 from contenders import HERE, Running
 
 ITEM_BYTES = 800
@@ -28,6 +30,8 @@ class Sample:
     resident_mib: float
     # Requests that broke off, or took longer than wrk waits.
     broken: int
+    # What perf counted for each request, by event.
+    counted: dict[str, float] = field(default_factory=dict)
 
 
 def item(step: int) -> bytes:
@@ -84,11 +88,14 @@ def wrk(running: Running, request: list, connections: int, seconds: float) -> tu
     return requests, microseconds / 1e6, p50 / 1000, p99 / 1000, broken
 
 
-def sample(running: Running, request: list, connections: int, seconds: float, warm_up: float) -> Sample:
+def sample(
+    running: Running, request: list, connections: int, seconds: float, warm_up: float, counts: bool = False
+) -> Sample:
     """Loads it for so long, after a warm-up that does not count."""
     wrk(running, request, connections, warm_up)
     before, cpu = running.items(), running.cpu_seconds()
-    requests, took, p50, p99, broken = wrk(running, request, connections, seconds)
+    with counters.counting(running.pids) if counts else nullcontext({}) as counted:
+        requests, took, p50, p99, broken = wrk(running, request, connections, seconds)
     if requests == 0:
         raise Failed(f"{request[0]} {request[1]}: no answer within {seconds} s, {broken} broke off")
     cpu = running.cpu_seconds() - cpu
@@ -96,7 +103,8 @@ def sample(running: Running, request: list, connections: int, seconds: float, wa
     # Whoever says that he has written something must have it.
     if request[0] != "GET" and before is not None and after - before < requests:
         raise Failed(f"{requests} appends were answered, {after - before} are there")
-    return Sample(requests / took, p50, p99, cpu / requests * 1000, running.resident_mib(), broken)
+    each = {event: count / requests for event, count in counted.items()}
+    return Sample(requests / took, p50, p99, cpu / requests * 1000, running.resident_mib(), broken, each)
 
 
 def append(running: Running, folder: Path) -> list:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import figures
 import plot
+from counters import EVENTS
 from figures import Figure, Results
 
 
@@ -80,6 +81,9 @@ def results_md(results: Results, item_bytes: int) -> str:
         f"Made on {results.date} by `benches/http/run`. Do not edit: run it again.",
         "## The machine and the versions",
         listed(results.machine + results.versions),
+        "## Ratios",
+        "Two turns of a round each, so that they can be compared between machines.",
+        ratios_only(results),
         "## The figures",
         table(
             ["figure", "bar", "measured", "holds", "each round"],
@@ -102,11 +106,27 @@ def results_md(results: Results, item_bytes: int) -> str:
             ],
             figures.absolute(results),
         ),
+        *counted(results),
         *others(figures.others(results)),
         "## How they are made",
         method,
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def counted(results: Results) -> list[str]:
+    rows = figures.counted(results)
+    if not rows:
+        return []
+    head = ["contender", "request", "connections", *(title for title, _ in EVENTS.values())]
+    told = "Medians of the rounds, each a request. perf counts a process from outside."
+    return ["## Counted by `perf stat`", told, table(head, rows)]
+
+
+def ratios_only(results: Results) -> str:
+    """Ratios and their bars: what can be compared between machines."""
+    rows = [[f.title, f.wanted(), f.measured(), f.holds()] for f in figures.ratios(results)]
+    return table(["ratio", "bar", "measured", "holds"], rows)
 
 
 def others(found: list[Figure]) -> list[str]:

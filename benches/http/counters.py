@@ -1,0 +1,53 @@
+"""Counts of the kernel and of the processor a request, by `perf stat` where it may and can."""
+
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+# By the event's name: the column's title, and the factor from perf's unit.
+EVENTS = {
+    "task-clock": ("CPU µs", 1000),
+    "context-switches": ("switches", 1),
+    "page-faults": ("page faults", 1),
+    "instructions": ("instructions", 1),
+    "cycles": ("cycles", 1),
+}
+
+
+def may_count() -> bool:
+    """True if perf is there and the kernel permits it."""
+    if shutil.which("perf") is None:
+        return False
+    tried = subprocess.run(["perf", "stat", "-e", "task-clock", "true"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+@contextmanager
+def counting(pids: list[int]):
+    """Counts these processes meanwhile; the mapping that it gives is filled at the end, by event."""
+    counts: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "counts"
+        command = ["perf", "stat", "-x", ",", "-o", str(file), "-e", ",".join(EVENTS)]
+        command += ["-p", ",".join(str(pid) for pid in pids), "sleep", "3600"]
+        perf = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield counts
+        finally:
+            # SIGINT, at which perf writes what it has.
+            perf.send_signal(2)
+            perf.wait()
+        counts.update(parsed(file.read_text() if file.exists() else ""))
+
+
+def parsed(text: str) -> dict[str, float]:
+    """The counts of the events that this machine has."""
+    found = {}
+    for line in text.splitlines():
+        value, _, event, *_ = [*line.split(","), "", "", ""]
+        name = event.partition(":")[0]
+        if name in EVENTS and value.replace(".", "", 1).isdigit():
+            found[name] = float(value) * EVENTS[name][1]
+    return found
