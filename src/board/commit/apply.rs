@@ -96,8 +96,8 @@ fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
         SessionChange::Created { name, settings, labels } => {
             let (created_at, configured) = (stamp.at, stamp.revision);
             let (settings, labels) = (Arc::clone(settings), Arc::clone(labels));
-            board.life =
-                Some(Life { name: name.clone(), created_at, settings, labels, configured });
+            let name = name.clone();
+            board.life = Some(Life { name, created_at, settings, labels, configured }.lean());
         }
         SessionChange::Configured { settings, labels } => {
             configure(board, settings, labels, stamp);

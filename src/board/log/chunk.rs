@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 use super::Entry;
 use super::filter::push_marks;
 use super::marks::{Marks, Probe};
+use super::parts::Part;
 use super::texts::Texts;
-use crate::board::values::item::Page;
-use crate::board::{AgentName, Timestamp};
+use crate::board::values::item::PAGE_BYTES;
+use crate::board::{AgentName, Item, Timestamp, size};
 
 /// The maximum bytes of item text in a chunk, unless a single item is longer. Slightly below an allocator block size.
 pub const CHUNK_BYTES: u64 = (64 << 10) - 64;
@@ -22,6 +23,10 @@ const CHANGED_BYTES_MAX: u64 = 2 * CHUNK_BYTES;
 
 /// The maximum number of authors in a chunk whose names are shared.
 const SHARED_NAMES_MAX: usize = 8;
+
+/// The memory of a chunk besides its entries: itself, its page and its place among the parts.
+pub(super) const ITSELF_BYTES: usize =
+    size::shared(size_of::<Chunk>()) + PAGE_BYTES + size_of::<Part>();
 
 /// Neighbouring entries, at least one.
 #[derive(Debug)]
@@ -68,7 +73,8 @@ impl Chunk {
             *slot = entry;
         }
         let bytes = bytes(&entries);
-        let loose = entries.iter().filter(|entry| !entry.item.is_in_page()).count();
+        let is_loose = |item: &Item| !item.is_in_page() && item.image().is_none();
+        let loose = entries.iter().filter(|entry| is_loose(&entry.item)).count();
         if bytes > CHANGED_BYTES_MAX {
             return Self::divide(entries, texts).collect();
         }
@@ -146,21 +152,37 @@ fn times(entries: &[Arc<Entry>]) -> Option<(Timestamp, Timestamp)> {
     times.filter(|_| entries.is_sorted_by_key(|entry| entry.at))
 }
 
-/// Packs the entries' texts into one page, which takes less memory than separate allocations.
-fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+/// Packs the entries' texts into pages, which take less memory than separate allocations.
+pub(super) fn packed(entries: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     if entries.len() < 2 {
         return entries;
     }
-    let bytes = usize::try_from(bytes(&entries)).unwrap_or_default();
-    let page = Arc::new(Page::of(entries.iter().map(|entry| entry.item.text()), bytes));
-    let (mut at, mut names) = (0, Vec::new());
-    let pack = |entry: Arc<Entry>| {
-        let Some(item) = entry.item.in_page(&page, at) else { return entry };
-        at += item.text().len();
+    let items = paged(entries.iter().map(|entry| &entry.item));
+    let mut names = Vec::new();
+    let pack = |(entry, item): (&Arc<Entry>, Item)| {
         let agent = entry.agent.as_ref().map(|agent| shared(agent, &mut names));
-        Arc::new(Entry { item, agent, ..Entry::clone(&entry) })
+        Arc::new(Entry { item, agent, ..Entry::clone(entry) })
     };
-    entries.into_iter().map(pack).collect()
+    entries.iter().zip(items).map(pack).collect()
+}
+
+/// Copies items so that several share a page.
+pub(super) fn paged<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<Item> {
+    let items: Vec<_> = items.collect();
+    let mut end = 0_u32;
+    let add = |item: &&Item| {
+        end = end.saturating_add(u32::try_from(item.text().len()).unwrap_or(u32::MAX));
+        end
+    };
+    let ends: Vec<_> = items.iter().map(add).collect();
+    let mut paged = Vec::with_capacity(items.len());
+    for piece in size::pieces(&ends) {
+        match items.get(piece).unwrap_or_default() {
+            [one] if !one.is_in_page() => paged.push(Item::clone(one)),
+            some => paged.extend(Item::on_one_page(some)),
+        }
+    }
+    paged
 }
 
 /// Returns an equal name, shared with an earlier entry if possible. Most entries have few authors.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::chunk;
 use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::parts::Part;
 use super::tail::Tail;
 use super::texts::Texts;
-use super::{Entry, Log, Part, SeqRange, Stamp, Updated, distance};
+use super::{Entry, Log, SeqRange, Stamp, Updated, distance};
 use crate::board::values::claim::Work;
 use crate::board::values::task::Task;
 use crate::board::{Cost, Item, Revision, Seq};
@@ -20,9 +21,13 @@ impl Log {
         let same =
             last.and_then(|last| last.agent.clone()).filter(|same| Some(same) == stamp.agent);
         let agent = same.or_else(|| stamp.agent.cloned());
-        for (seq, item) in (first.0..).map(Seq).zip(items) {
+        let bytes: u64 = items.iter().map(Item::bytes).sum();
+        // Chunks copy the items of a larger write once more.
+        let paged = (items.len() > 1 && bytes <= CHUNK_BYTES).then(|| chunk::paged(items.iter()));
+        let items = paged.as_deref().unwrap_or(items);
+        for ((seq, item), left) in (first.0..).map(Seq).zip(items).zip((1..=items.len()).rev()) {
             self.last_seq = seq;
-            self.push(Arc::new(Entry {
+            let entry = Entry {
                 seq,
                 revision: stamp.revision,
                 at: stamp.at,
@@ -31,7 +36,8 @@ impl Log {
                 work: None,
                 task: None,
                 item: item.clone(),
-            }));
+            };
+            self.push_of(Arc::new(entry), left);
         }
         self.changed = stamp.revision;
     }
@@ -140,6 +146,11 @@ impl Log {
     }
 
     pub(super) fn push(&mut self, entry: Arc<Entry>) {
+        self.push_of(entry, 1);
+    }
+
+    /// Appends the first of so many entries that follow.
+    fn push_of(&mut self, entry: Arc<Entry>, following: usize) {
         let bytes = entry.item.bytes();
         let count = self.tail_places().len();
         if count >= CHUNK_ENTRIES || (count > 0 && self.tail_bytes + bytes > CHUNK_BYTES) {
@@ -154,7 +165,7 @@ impl Log {
             None => Err(entry),
         };
         if let Err(entry) = put {
-            let tail = self.own_tail();
+            let tail = self.own_tail(following);
             let place = distance(self.tail_begin, self.end);
             let put = tail.put(place, entry);
             debug_assert!(put.is_ok(), "a new tail has room");
@@ -163,13 +174,22 @@ impl Log {
         self.end += 1;
     }
 
-    /// Creates a tail with only this log's entries and room for more.
-    fn own_tail(&mut self) -> Tail {
+    /// Creates a tail with only this log's entries, and room for so many more.
+    fn own_tail(&mut self, more: usize) -> Tail {
         let places = self.tail_places();
         self.tail_begin = self.tail_begin.max(self.begin);
+        let more = more.min(CHUNK_ENTRIES - places.len().min(CHUNK_ENTRIES));
         match &self.tail {
-            Some(tail) => Tail::of(tail.entries(places.clone()), tail.texts().part(places)),
-            None => Tail::of(std::iter::empty(), Texts::default()),
+            Some(tail) => {
+                let entries = || tail.entries(places.clone()).cloned();
+                let is_paged = |entry: &Arc<Entry>| entry.item.is_in_page();
+                // Each entry is packed once: what follows the last page.
+                let paged = places.len() - entries().rev().take_while(|one| !is_paged(one)).count();
+                let packed = chunk::packed(entries().skip(paged).collect());
+                let entries = entries().take(paged).chain(packed);
+                Tail::of(entries, more, tail.texts().part(places.clone()))
+            }
+            None => Tail::of(std::iter::empty(), more, Texts::default()),
         }
     }
 
@@ -231,7 +251,7 @@ impl Log {
         self.tail_begin = self.tail_begin.max(self.begin);
         self.tail_bytes = chunk::bytes(entries);
         self.end = self.tail_begin + entries.len() as u64;
-        let tail = || Arc::new(Tail::of(entries.iter(), texts));
+        let tail = || Arc::new(Tail::of(entries.iter().cloned(), 1, texts));
         self.tail = (!entries.is_empty()).then(tail);
     }
 

@@ -7,6 +7,7 @@ mod chunk;
 mod edit;
 pub(crate) mod filter;
 mod marks;
+mod parts;
 mod rebuild;
 mod run;
 mod tail;
@@ -16,15 +17,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use imbl::Vector;
 use serde::{Deserialize, Serialize};
 
 use super::values::claim::Work;
 use super::values::task::Task;
-use super::{AgentName, Cost, Item, Revision, Seq, Timestamp};
-use chunk::Chunk;
+use super::{AgentName, Cost, Item, Revision, Seq, Timestamp, size};
 pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
 pub use marks::{Mark, Probe};
+use parts::{Part, Parts};
 pub use run::{Run, RunText, RunWeights};
 use tail::Tail;
 pub use texts::{Keys, Scale, TextForm, TextKind};
@@ -81,6 +81,9 @@ impl fmt::Display for LogName {
     }
 }
 
+/// The memory of an entry besides its item's text.
+const ENTRY_BYTES: usize = size::shared(size_of::<Entry>());
+
 /// An item in its envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -108,6 +111,19 @@ impl Entry {
     pub fn bytes(&self) -> u64 {
         let of_task = self.task.as_deref().map_or(0, Task::bytes);
         self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes) + of_task
+    }
+
+    /// Estimates the memory of an entry in a tail.
+    fn resident_bytes(&self) -> usize {
+        let rare = self.updated.as_ref().map_or(0, |_| size::block(size_of::<Updated>()));
+        let work = self.work.as_deref().map_or(0, |work| {
+            size::block(size_of::<Work>()) + usize::try_from(work.bytes()).unwrap_or(usize::MAX)
+        });
+        let task = self.task.as_deref().map_or(0, |task| {
+            size::block(size_of::<Task>()) + usize::try_from(task.bytes()).unwrap_or(usize::MAX)
+        });
+        let own = ENTRY_BYTES.saturating_add(self.item.resident_bytes()).saturating_add(rare);
+        own.saturating_add(work).saturating_add(task)
     }
 
     /// Returns true for a request that is neither claimed, done, failed nor blocked.
@@ -152,7 +168,7 @@ pub struct Log {
     /// The ordinal after the last entry.
     end: u64,
     /// The chunks in order. The first chunk may contain removed entries with ordinals below `begin`.
-    parts: Vector<Part>,
+    parts: Parts,
     /// The newest entries, if not all are in chunks.
     tail: Option<Arc<Tail>>,
     /// The ordinal of the tail's first place.
@@ -164,27 +180,6 @@ pub struct Log {
     bytes: u64,
     /// The sum of the items' costs; `None` in a log that counts none.
     cost: Option<Cost>,
-}
-
-/// A chunk and its position in the log.
-#[derive(Clone, Debug)]
-struct Part {
-    /// The ordinal of the chunk's first entry.
-    begin: u64,
-    chunk: Arc<Chunk>,
-}
-
-impl Part {
-    /// Returns the ordinal after the chunk's last entry.
-    fn end(&self) -> u64 {
-        self.begin + self.chunk.len() as u64
-    }
-
-    /// Returns the indexes in the chunk of the entries with these ordinals.
-    fn places(&self, ordinals: &Range<u64>) -> Range<usize> {
-        let place = |ordinal: u64| distance(self.begin, ordinal).min(self.chunk.len());
-        place(ordinals.start)..place(ordinals.end)
-    }
 }
 
 /// Returns `to - from`, or 0 if `to` is less.
@@ -316,9 +311,22 @@ impl Log {
         self.tail.iter().for_each(|tail| tail.texts().forget());
     }
 
-    /// Returns the number of entries in the tail.
-    pub(super) fn loose(&self) -> usize {
-        self.tail_places().len()
+    /// Estimates the memory of the log besides the texts rendered from it. Visits the tail's entries only.
+    pub(super) fn resident_bytes(&self) -> usize {
+        let Some(tail) = &self.tail else { return self.chunks_bytes() };
+        let entries: usize =
+            tail.entries(self.tail_places()).map(|entry| entry.resident_bytes()).sum();
+        self.chunks_bytes() + tail.itself_bytes() + entries
+    }
+
+    /// Estimates the memory of the chunks, which share pages.
+    fn chunks_bytes(&self) -> usize {
+        let entries = self.parts.len().min(1) * (self.len() - self.tail_places().len());
+        let texts = usize::try_from(self.bytes.saturating_sub(self.tail_bytes));
+        let texts = texts.unwrap_or(usize::MAX);
+        let entries = entries.saturating_mul(ENTRY_BYTES + size_of::<Arc<Entry>>());
+        let chunks = self.parts.len().saturating_mul(chunk::ITSELF_BYTES);
+        entries.saturating_add(size::filled(texts)).saturating_add(chunks)
     }
 
     /// Returns the entry with this ordinal.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::chunk;
 use super::chunk::{CHUNK_BYTES, CHUNK_ENTRIES, Chunk};
+use super::parts::Part;
 use super::texts::Texts;
-use super::{Entry, Log, Part};
+use super::{Entry, Log};
 use crate::board::{Cost, Seq};
 
 /// The new entries of a run, or `None` if the run stays.
@@ -124,6 +125,9 @@ impl Log {
     /// Renumbers these parts, and the parts behind them if theirs changed. Returns the ordinal after the last part.
     fn number(&mut self, indexes: Range<usize>) -> u64 {
         let Range { start: from, end: to } = indexes;
+        if self.parts.is_empty() {
+            return self.begin;
+        }
         let before = from.checked_sub(1).and_then(|before| self.parts.get(before));
         let first = self.parts.get(from).map_or(self.begin, |part| part.begin.min(self.begin));
         let mut begin = before.map_or(first, Part::end);
@@ -136,7 +140,8 @@ impl Log {
             None => self.parts.len(),
         };
         let behind = self.parts.split_off(concerned);
-        let mut concerned = self.parts.split_off(from.min(self.parts.len()));
+        let from = from.min(self.parts.len());
+        let mut concerned = self.parts.split_off(from);
         for part in concerned.iter_mut() {
             part.begin = begin;
             begin = part.end();

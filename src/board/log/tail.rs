@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Entry;
 use super::texts::Texts;
+use crate::board::size;
 
 /// The minimum number of places in a tail.
 const PLACES_MIN: usize = 4;
@@ -19,11 +20,11 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Creates a tail that begins with these entries and has room for at least one more.
-    pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>, texts: Texts) -> Self {
-        let mut places: Vec<OnceLock<_>> = entries.cloned().map(OnceLock::from).collect();
-        let room = (places.len() + 1).next_power_of_two().max(PLACES_MIN);
-        places.resize_with(room, OnceLock::new);
+    /// Creates a tail that begins with these entries and has room for at least so many more.
+    pub(super) fn of(entries: impl Iterator<Item = Arc<Entry>>, more: usize, texts: Texts) -> Self {
+        let mut places: Vec<OnceLock<_>> = entries.map(OnceLock::from).collect();
+        let grown = (places.len() + 1).next_power_of_two().max(PLACES_MIN);
+        places.resize_with(grown.max(places.len() + more), OnceLock::new);
         Self { places: places.into(), texts }
     }
 
@@ -57,6 +58,11 @@ impl Tail {
         let start = places.start;
         let entries = self.places.get(places).unwrap_or_default();
         start + entries.partition_point(|place| place.get().is_some_and(|entry| is_before(entry)))
+    }
+
+    /// Returns the memory of the tail besides its entries.
+    pub(super) fn itself_bytes(&self) -> usize {
+        size::shared(size_of::<Self>()) + size::block(size_of_val(&*self.places))
     }
 
     pub(super) fn texts(&self) -> &Texts {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::board::size;
+
 /// The members that a text shows, or all if absent.
 pub type Keys = Option<Arc<[String]>>;
 
@@ -77,29 +79,54 @@ impl Made {
         mut write: impl FnMut(usize, &mut String),
     ) -> Self {
         let mut made = known.cloned().unwrap_or_default();
-        // New text is added to the last block, if it has room.
-        let open = made.blocks.pop_if(|last| last.text.len() < BLOCK_BYTES);
-        let known = open.as_ref().and_then(|open| str::from_utf8(&open.text).ok());
-        let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
-        if let (Some(open), Some(known)) = (open.as_ref(), known) {
-            text.push_str(known);
-            ends.extend_from_slice(&open.ends);
-        }
+        let (mut text, mut ends) = made.reopen();
         for index in made.count..count {
             let start = text.len();
             write(index, &mut text);
             if text.len() > BLOCK_BYTES && start > 0 {
                 let next = text.split_off(start);
-                made.blocks.push(Block::new(&text, &ends));
+                made.close(&text, &ends);
                 (text, ends) = (next, Vec::new());
             }
             // The text of a block has a few MiB at most, if its only item has the maximum size.
             ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
         }
-        if !ends.is_empty() {
-            made.blocks.push(Block::new(&text, &ends));
-        }
+        made.close(&text, &ends);
+        made.blocks.shrink_to_fit();
         Self { count, ..made }
+    }
+
+    /// Takes out the last blocks to add new text to them, as far as there is room.
+    fn reopen(&mut self) -> (String, Vec<u32>) {
+        let mut bytes = 0;
+        let is_open = |block: &&Block| {
+            bytes += block.text.len();
+            bytes < BLOCK_BYTES
+        };
+        let closed = self.blocks.len() - self.blocks.iter().rev().take_while(is_open).count();
+        let (mut text, mut ends) = (String::with_capacity(BLOCK_BYTES), Vec::new());
+        for block in self.blocks.drain(closed..) {
+            let start = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            ends.extend(block.ends.iter().map(|end| start.saturating_add(*end)));
+            text.push_str(str::from_utf8(&block.text).unwrap_or_default());
+        }
+        (text, ends)
+    }
+
+    /// Adds the text of these entries in blocks of memory that it fills.
+    fn close(&mut self, text: &str, ends: &[u32]) {
+        for piece in size::pieces(ends) {
+            let end = |count: usize| {
+                let end = count.checked_sub(1).and_then(|last| ends.get(last)).copied();
+                end.unwrap_or_default()
+            };
+            let start = end(piece.start);
+            let place = |end: u32| usize::try_from(end).unwrap_or(usize::MAX);
+            let own = text.get(place(start)..place(end(piece.end))).unwrap_or_default();
+            let ends = ends.get(piece).unwrap_or_default();
+            let ends = ends.iter().map(|end| end.saturating_sub(start)).collect();
+            self.blocks.push(Block { text: Bytes::copy_from_slice(own.as_bytes()), ends });
+        }
     }
 
     /// Returns the number of entries.
@@ -133,16 +160,14 @@ impl Made {
         blocks.filter(|(_, own)| !own.is_empty())
     }
 
+    /// Returns the memory of the texts.
     fn bytes(&self) -> usize {
-        self.blocks.iter().map(|block| block.text.len() + 4 * block.ends.len()).sum()
+        let itself = size::shared(size_of::<Self>());
+        itself + self.blocks.iter().map(Block::bytes).sum::<usize>()
     }
 }
 
 impl Block {
-    fn new(text: &str, ends: &[u32]) -> Self {
-        Self { text: Bytes::copy_from_slice(text.as_bytes()), ends: ends.into() }
-    }
-
     fn of(&self, entries: Range<usize>) -> Bytes {
         let (start, end) = (self.end(entries.start), self.end(entries.end));
         self.text.slice(start.min(end)..end)
@@ -153,6 +178,12 @@ impl Block {
         let ends = self.ends.get(entries.clone()).unwrap_or_default();
         let ends = ends.iter().map(|end| end.saturating_sub(start)).collect();
         Self { text: self.of(entries), ends }
+    }
+
+    /// Returns the memory of the block, with its place among the blocks.
+    fn bytes(&self) -> usize {
+        let ends = size_of_val::<[u32]>(&self.ends);
+        size_of::<Self>() + size::block(self.text.len()) + size::block(ends)
     }
 
     fn end(&self, count: usize) -> usize {
@@ -191,6 +222,8 @@ impl Texts {
                 };
                 slots.retain(|slot| !is_other(slot));
                 let (kind, made) = (kind.clone(), Arc::clone(made));
+                // Most runs have one text.
+                slots.reserve_exact(1);
                 slots.push(Slot { kind, made, weights: [None, None] });
             }
         }
@@ -229,7 +262,7 @@ impl Texts {
         Self(Mutex::new(parts.collect()))
     }
 
-    /// Returns the bytes of the cached texts and weights.
+    /// Returns the memory of the cached texts and weights.
     pub(super) fn bytes(&self) -> usize {
         self.0.lock().iter().map(Slot::bytes).sum()
     }
@@ -268,7 +301,8 @@ impl Slot {
     }
 
     fn bytes(&self) -> usize {
-        let weights = self.weights.iter().flatten().map(|weights| 4 * weights.len());
-        self.made.bytes() + weights.sum::<usize>()
+        let weights = self.weights.iter().flatten();
+        let weights = weights.map(|weights| size::shared(size_of_val::<[u32]>(weights)));
+        size_of::<Self>() + self.made.bytes() + weights.sum::<usize>()
     }
 }

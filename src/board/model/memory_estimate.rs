@@ -2,19 +2,20 @@
 //!
 //! They are cheap enough to choose which boards to evict.
 
-use crate::board::{Board, Log};
+use super::board::Life;
+use crate::board::{Board, Log, size};
 
-/// The memory of an empty board.
-const BOARD_BYTES: usize = 2_048;
+/// The memory of an empty board. Its settings, its labels and its state are shared.
+const BOARD_BYTES: usize = size::shared(size_of::<Board>());
 
-/// The memory of an entry besides its item's text: envelope, reference, and the allocator's rounding.
-const ENTRY_BYTES: usize = 136;
-
-/// The memory of a separately allocated text, besides its bytes. Texts in chunks share pages.
-const LOOSE_BYTES: usize = 64;
+/// The memory of an ordered set with a few members, such as the claimable requests.
+const SET_BYTES: usize = 192;
 
 /// The memory of the state's members, for each byte of its text.
 const STATE_FACTOR: usize = 8;
+
+/// The memory of a number in a set.
+const SET_MEMBER_BYTES: usize = 16;
 
 /// The memory of an agent besides its profile, of a memory besides its log, and of a key besides its answer.
 const RECORD_BYTES: usize = 256;
@@ -32,11 +33,15 @@ impl Board {
     pub fn resident_bytes(&self) -> usize {
         let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let logs: usize = self.all_logs().map(Log::resident_bytes).sum();
-        let state = bytes(self.state.bytes()).saturating_mul(STATE_FACTOR);
+        let state = if self.state.is_empty() { 0 } else { bytes(self.state.bytes()) };
+        let state = state.saturating_mul(STATE_FACTOR);
+        let life = self.life.as_ref().map_or(0, Life::resident_bytes);
+        let tasks = [self.tasks.claimable().len(), self.leases.len(), self.asked.open().len()];
+        let tasks: usize = tasks.into_iter().map(set_bytes).sum();
         let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
         let records = RECORD_BYTES * (self.agents.len() + self.memories.len() + self.keys.len());
         let images = IMAGE_BYTES * self.images.len() + BLOB_BYTES * self.blobs.len();
-        [BOARD_BYTES, logs, state, bytes(self.keys.bytes()), records, images]
+        [BOARD_BYTES, life, logs, state, tasks, bytes(self.keys.bytes()), records, images]
             .into_iter()
             .chain(profiles)
             .fold(0, usize::saturating_add)
@@ -59,11 +64,7 @@ impl Board {
     }
 }
 
-impl Log {
-    fn resident_bytes(&self) -> usize {
-        let loose = self.loose().saturating_mul(LOOSE_BYTES);
-        let entries = self.len().saturating_mul(ENTRY_BYTES);
-        let texts = usize::try_from(self.bytes()).unwrap_or(usize::MAX);
-        entries.saturating_add(texts).saturating_add(loose)
-    }
+/// Estimates the memory of an ordered set of numbers.
+const fn set_bytes(len: usize) -> usize {
+    if len == 0 { 0 } else { SET_BYTES + len * SET_MEMBER_BYTES }
 }

@@ -10,6 +10,7 @@ use super::board::Life;
 use super::settings::{Labels, Settings};
 use crate::board::{
     Board, Cost, Entry, Log, LogName, Revision, Seq, SessionId, SessionName, Timestamp, Version,
+    size,
 };
 
 /// The maximum size of a session's open questions in its summary, in bytes.
@@ -92,7 +93,7 @@ impl Summary {
             extent: board.extent(),
             name: name.clone(),
             updated_at: board.updated_at(),
-            life: board.life().map(Life::lean),
+            life: board.life().cloned().map(Life::lean),
             counts: board.logs().each_ref().map(Log::len),
             agents: board.agents().len(),
             bytes: board.bytes(),
@@ -163,13 +164,8 @@ impl Summary {
     /// Estimates the memory of the summary in bytes, without data shared with other summaries.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
-        let labels = self.life.iter().flat_map(|life| life.labels.iter());
-        let labels: usize =
-            labels.map(|(name, value)| name.len() + value.len() + LABEL_ITSELF).sum();
-        let settings = self.life.as_ref().map_or(0, |life| {
-            if Arc::ptr_eq(&life.settings, &*NO_SETTINGS) { 0 } else { size_of::<Settings>() }
-        });
-        size_of::<Self>() + self.name.as_str().len() + labels + settings + self.questions.bytes()
+        let life = self.life.as_ref().map_or(0, Life::resident_bytes);
+        size::shared(size_of::<Self>()) + life + self.questions.bytes()
     }
 }
 
@@ -183,16 +179,26 @@ static NO_SETTINGS: LazyLock<Arc<Settings>> = LazyLock::new(Arc::default);
 static NO_LABELS: LazyLock<Arc<Labels>> = LazyLock::new(Arc::default);
 
 impl Life {
-    /// Returns a copy that shares its default values with other sessions.
-    pub(crate) fn lean(&self) -> Self {
-        let mut life = self.clone();
-        if *life.settings == **NO_SETTINGS {
-            life.settings = Arc::clone(&NO_SETTINGS);
+    /// Estimates the memory of the labels and the settings, unless they are shared with other sessions. The name is the
+    /// session's own.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels: usize =
+            labels.map(|(name, value)| name.len() + value.len() + LABEL_ITSELF).sum();
+        let is_shared = Arc::ptr_eq(&self.settings, &*NO_SETTINGS);
+        let settings = if is_shared { 0 } else { size::shared(size_of::<Settings>()) };
+        labels + settings
+    }
+
+    /// Shares its default values with other sessions.
+    pub(crate) fn lean(mut self) -> Self {
+        if *self.settings == **NO_SETTINGS {
+            self.settings = Arc::clone(&NO_SETTINGS);
         }
-        if life.labels.is_empty() {
-            life.labels = Arc::clone(&NO_LABELS);
+        if self.labels.is_empty() {
+            self.labels = Arc::clone(&NO_LABELS);
         }
-        life
+        self
     }
 }
 

@@ -17,6 +17,7 @@ mod text;
 mod value;
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 pub(in crate::board) use built::Made;
 use expiries::Expiries;
@@ -30,6 +31,10 @@ use super::{Revision, Timestamp};
 
 /// The maximum size of the document, in bytes of its text.
 pub const STATE_BYTES_MAX: u64 = 16 << 20;
+
+/// The empty document that never changed, shared by the sessions without a state.
+static NO_ROOT: LazyLock<Node> =
+    LazyLock::new(|| Node::empty_object(Changed::at(Revision::default())));
 
 /// The document with its revisions and deadlines.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,10 +174,7 @@ impl State {
 
 impl Default for State {
     fn default() -> Self {
-        Self {
-            root: Node::empty_object(Changed::at(Revision::default())),
-            expiries: Expiries::default(),
-        }
+        Self { root: NO_ROOT.clone(), expiries: Expiries::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::image::Image;
 use crate::board::json;
 use crate::board::json::{Kind, Member, Reason, Unsupported};
-use crate::board::{Code, Cost};
+use crate::board::{Code, Cost, size};
 
 /// The maximum size of an item: the bytes of its text, without a stored image.
 pub const ITEM_BYTES_MAX: usize = 1 << 20;
@@ -64,39 +64,26 @@ impl InvalidItem {
     }
 }
 
-/// A JSON object as text.
+/// A JSON object as text, alone or on a page with others.
 #[derive(Clone, Debug)]
 pub struct Item {
-    text: Text,
-    image: Option<Arc<Image>>,
+    page: Arc<Page>,
+    /// The place on the page, if there are others.
+    start: u32,
+    bytes: u32,
 }
 
-/// The storage of an item's text.
-#[derive(Clone, Debug)]
-enum Text {
-    Own(Arc<RawValue>),
-    InPage { page: Arc<Page>, start: u32, bytes: u32 },
-}
-
-/// The texts of several items, one after another.
+/// The storage of texts.
 #[derive(Debug)]
-pub(crate) struct Page(Box<str>);
-
-impl Page {
-    /// Joins texts of `bytes` bytes in total. Allocates the exact size, because a buffer that grew would keep unused
-    /// memory.
-    pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str>, bytes: usize) -> Self {
-        let mut page = String::with_capacity(bytes);
-        page.extend(texts);
-        Self(page.into())
-    }
+enum Page {
+    /// One item, and the image cut out of it.
+    One { text: Box<RawValue>, image: Option<Box<Image>> },
+    /// The texts of several items without images, one after another.
+    Many(Box<str>),
 }
 
-impl From<Box<RawValue>> for Text {
-    fn from(text: Box<RawValue>) -> Self {
-        Self::Own(text.into())
-    }
-}
+/// The memory of a page besides its texts.
+pub(crate) const PAGE_BYTES: usize = size::shared(size_of::<Page>());
 
 impl Item {
     /// Parses an item from checked JSON: an object, or a string as `{"text": …}`.
@@ -126,7 +113,7 @@ impl Item {
             return Self::from_json(text);
         }
         json::check(text, ITEM_DEPTH_MAX)?;
-        Ok(Self { text: document.to_owned().into(), image: None })
+        Ok(Self::restore(document.to_owned(), None))
     }
 
     /// Builds an item from the text of a JSON object and the image cut out of it.
@@ -137,12 +124,13 @@ impl Item {
         json::check(text, ITEM_DEPTH_MAX)?;
         let not_an_item = |_| InvalidItem::NotAnItem { found: Kind::Null };
         let text = RawValue::from_string(text.to_owned()).map_err(not_an_item)?;
-        Ok(Self { text: text.into(), image: image.map(Arc::new) })
+        Ok(Self::restore(text, image))
     }
 
     /// Restores a stored item.
     pub(crate) fn restore(text: Box<RawValue>, image: Option<Image>) -> Self {
-        Self { text: text.into(), image: image.map(Arc::new) }
+        let page = Page::One { text, image: image.map(Box::new) };
+        Self { page: Arc::new(page), start: 0, bytes: 0 }
     }
 
     /// Returns true if the item is valid as stored: an object on one line, within the limits.
@@ -157,21 +145,18 @@ impl Item {
 
     /// Builds an item from a text that is known to be a JSON object.
     pub(crate) fn trusted(text: &str) -> Self {
-        Self {
-            text: RawValue::from_string(text.to_owned()).unwrap_or_default().into(),
-            image: None,
-        }
+        Self::restore(RawValue::from_string(text.to_owned()).unwrap_or_default(), None)
     }
 
     /// Returns the text, with an empty string in place of a stored image.
     #[must_use]
     pub fn text(&self) -> &str {
-        match &self.text {
-            Text::Own(text) => text.get(),
-            Text::InPage { page, start, bytes } => {
-                let start = usize::try_from(*start).unwrap_or(usize::MAX);
-                let end = start.saturating_add(usize::try_from(*bytes).unwrap_or(usize::MAX));
-                page.0.get(start..end).unwrap_or_default()
+        match &*self.page {
+            Page::One { text, .. } => text.get(),
+            Page::Many(texts) => {
+                let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+                let end = place(self.start).saturating_add(place(self.bytes));
+                texts.get(place(self.start)..end).unwrap_or_default()
             }
         }
     }
@@ -179,36 +164,60 @@ impl Item {
     /// Returns the text as a value that serde writes unchanged.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
-        match &self.text {
-            Text::Own(text) => text,
+        match &*self.page {
+            Page::One { text, .. } => text,
             // The text was valid JSON before it was copied into the page.
-            Text::InPage { .. } => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
+            Page::Many(_) => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
         }
     }
 
-    /// Returns the item with its text in a page, at this offset.
-    pub(crate) fn in_page(&self, page: &Arc<Page>, start: usize) -> Option<Self> {
-        let text = self.text();
-        page.0.get(start..)?.starts_with(text).then_some(())?;
-        let (start, bytes) = (u32::try_from(start).ok()?, u32::try_from(text.len()).ok()?);
-        let text = Text::InPage { page: Arc::clone(page), start, bytes };
-        Some(Self { text, image: self.image.clone() })
+    /// Copies items without images to one page. Allocates the exact size, because a buffer that grew would keep
+    /// unused memory.
+    pub(crate) fn on_one_page(items: &[&Self]) -> Vec<Self> {
+        let is_copied = |item: &&&Self| item.image().is_none();
+        let texts = || items.iter().filter(is_copied).map(|item| item.text());
+        let mut page = String::with_capacity(texts().map(str::len).sum());
+        page.extend(texts());
+        let page = Arc::new(Page::Many(page.into()));
+        let mut end = 0_u32;
+        let mut place = |item: &&Self| {
+            let bytes = u32::try_from(item.text().len()).ok().filter(|_| item.image().is_none())?;
+            let start = end;
+            end = start.checked_add(bytes)?;
+            Some(Self { page: Arc::clone(&page), start, bytes })
+        };
+        let copy = |item: &&Self| place(item).unwrap_or_else(|| Self::clone(item));
+        items.iter().map(copy).collect()
     }
 
     /// Returns the item with its text copied out of its page.
     pub(crate) fn detached(&self) -> Self {
-        Self { image: self.image.clone(), ..Self::trusted(self.text()) }
+        if self.is_in_page() { Self::trusted(self.text()) } else { self.clone() }
     }
 
-    /// Returns true if the text is in a page.
+    /// Returns true if the text shares a page with others.
     pub(crate) fn is_in_page(&self) -> bool {
-        matches!(self.text, Text::InPage { .. })
+        matches!(&*self.page, Page::Many(_))
+    }
+
+    /// Estimates the memory of the item. Items on a page share it.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        match &*self.page {
+            Page::One { text, image } => {
+                let image = image.as_ref().map_or(0, |_| size::block(size_of::<Image>()));
+                PAGE_BYTES + size::block(text.get().len()) + image
+            }
+            Page::Many(_) => size::filled(self.text().len()),
+        }
     }
 
     /// Returns the image that was cut out of the item.
     #[must_use]
     pub fn image(&self) -> Option<&Image> {
-        self.image.as_deref()
+        match &*self.page {
+            Page::One { image, .. } => image.as_deref(),
+            Page::Many(_) => None,
+        }
     }
 
     /// Returns the text with `url`, a data URL or an address, in place of the stored image. `url` must need no escape
@@ -307,7 +316,7 @@ impl Item {
 
 impl PartialEq for Item {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text() && self.image == other.image
+        self.text() == other.text() && self.image() == other.image()
     }
 }
 
