@@ -12,7 +12,9 @@ use uuid::Uuid;
 use super::error::SearchError;
 use super::query::Query;
 use super::text::segmented;
-use crate::board::{AgentName, Epoch, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
+use crate::board::{
+    AgentName, Epoch, LogName, Revision, Seq, SessionId, SessionName, Timestamp, size,
+};
 
 /// The version of the file. A file of another version is made anew.
 const VERSION: i64 = 1;
@@ -63,6 +65,10 @@ pub struct Position {
     /// The revision whose entries are indexed.
     pub revision: Revision,
 }
+
+/// The memory of a session's position in a table by name, with a name of usual length.
+pub(crate) const SESSION_BYTES: usize =
+    size::hashed(size_of::<(SessionName, Position)>()) + size::shared(16);
 
 /// A session within the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,6 +192,15 @@ impl Index {
         }
         transaction.commit().map_err(SearchError::from)?;
         Ok(())
+    }
+
+    /// Frees the pages of the file that the writing connection keeps in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] if SQLite cannot.
+    pub fn rest(&self) -> Result<(), SearchError> {
+        Ok(self.writer.lock().release_memory()?)
     }
 
     /// Returns true if the file has words of entries that were removed.

@@ -10,6 +10,7 @@ mod text;
 mod words;
 
 pub use error::SearchError;
+pub(crate) use index::SESSION_BYTES;
 pub use index::{
     Accept, Batch, Document, EXAMINED_MAX, Index, Position, RANKED_MAX, Ranked, SessionKey,
 };

@@ -33,6 +33,7 @@ pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
+pub(crate) use sqlite::index::HISTORY_BYTES;
 pub use texts::{TextChange, TextFound, TextQuery, TextStore};
 pub use types::error::StoreError;
 pub use types::postgres_error::PostgresError;

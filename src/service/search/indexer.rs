@@ -105,6 +105,7 @@ impl Indexer {
             let mut changed: Vec<_> = self.progress.take().into_iter().collect();
             if changed.is_empty() {
                 self.progress.set_ready();
+                index.rest()?;
                 let rest = if index.has_removed()? {
                     erase_after.saturating_duration_since(Instant::now()).max(ERASES_AFTER)
                 } else {

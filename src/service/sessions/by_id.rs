@@ -8,8 +8,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::session::Session;
-use crate::board::{Frame, Revision, SessionId, Summary, stored};
+use crate::board::{Frame, Revision, SessionId, Summary, size, stored};
 use crate::store::SummaryRow;
+
+/// The memory of a session's place among them.
+pub(crate) const SESSION_BYTES: usize = size::hashed(size_of::<(SessionId, Known)>());
 
 /// All sessions by id.
 #[derive(Debug, Default)]

@@ -8,14 +8,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
+use super::by_id;
 use super::by_id::SessionsById;
 use super::labels::LabelIndex;
 use super::recent_commits::Weighed;
 use super::session::{Published, Session, Shown};
-use crate::board::{Revision, SessionId, SessionName};
+use crate::board::{Revision, SessionId, SessionName, size};
 use crate::store::Among;
 
 const SHARDS: usize = 64;
+
+/// The memory of a session's places in the directory.
+pub(crate) const SESSION_BYTES: usize = size::hashed(size_of::<(SessionName, Arc<Session>)>())
+    + size::sorted(size_of::<SessionName>())
+    + by_id::SESSION_BYTES;
 
 type Shard = RwLock<HashMap<SessionName, Arc<Session>>>;
 

@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::directory;
 use super::directory::Directory;
 use super::past_boards::PastBoards;
 use super::recent_commits::count;
 use super::session::{Published, Session, Shown};
 use super::snapshots::put_snapshot_if_due;
-use crate::board::{Board, Prepared};
+use crate::board::{Board, Prepared, size};
+use crate::search;
 use crate::service::deps::Deps;
 use crate::service::threads::signal::Signal;
+use crate::store;
 use crate::store::Store;
 
 /// The unit of the times of use, and the pause between checks of an exceeded budget.
@@ -42,8 +45,12 @@ const FREED_AT_ONCE_MAX: u64 = 256 << 10;
 /// The percentage of the budget that eviction aims at, so that not every write evicts.
 const CLEARED_TO: usize = 90;
 
-/// The bytes of a session besides its summary: its entries by name and by id, and the store's entry.
-const SESSION_ITSELF: usize = 512;
+/// The bytes of a session besides its board or summary: itself, and its places in the directory, in the store and in the
+/// search index.
+const SESSION_ITSELF: usize = size::shared(size_of::<Session>())
+    + directory::SESSION_BYTES
+    + search::SESSION_BYTES
+    + store::HISTORY_BYTES;
 
 /// Memory taken by the sessions, and its budget.
 #[derive(Debug)]
@@ -159,7 +166,8 @@ impl MemoryBudget {
     }
 
     fn count(&self, session: &Session, bytes: usize) {
-        let weight = SESSION_ITSELF.saturating_add(bytes);
+        let name = size::shared(session.name().as_str().len());
+        let weight = (SESSION_ITSELF + name).saturating_add(bytes);
         count(&self.held, weight, session.weigh(weight));
         if self.is_over() {
             self.signal.wake();

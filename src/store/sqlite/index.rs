@@ -11,7 +11,7 @@ use super::pins::{Cut, PinId, Pins};
 use super::rows::parts;
 use super::rows::parts::Table;
 use super::rows::positions::Rows;
-use crate::board::{Revision, SessionId};
+use crate::board::{Revision, SessionId, size};
 use crate::store::{JournalId, StoreError, StoredSession};
 
 /// A completely stored base.
@@ -76,6 +76,11 @@ struct History {
     /// The name that a run claimed for it.
     name: Option<Arc<[u8]>>,
 }
+
+/// The memory of a history with a name of usual length, without rows in the journal.
+pub(crate) const HISTORY_BYTES: usize = size::hashed(size_of::<(SessionId, History)>())
+    + size::hashed(size_of::<(Arc<[u8]>, SessionId)>())
+    + size::shared(16);
 
 /// A comparison of a history's first rows with rows read earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ pub(crate) mod blob_store;
 mod database;
 mod deletion;
 mod epoch;
-mod index;
+pub(crate) mod index;
 mod inventory;
 mod open;
 mod orphans;

@@ -43,7 +43,12 @@ impl Rows {
         if next.is_some_and(|next| revision < next) {
             return false;
         }
+        // Most sessions have few rows here, and one jump.
+        if self.ids.is_empty() {
+            self.ids.reserve_exact(1);
+        }
         if next != Some(revision) {
+            self.jumps.reserve_exact(1);
             self.jumps.push(Jump { at, revision });
         }
         self.ids.push(id);
