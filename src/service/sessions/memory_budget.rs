@@ -52,6 +52,10 @@ const SESSION_ITSELF: usize = size::shared(size_of::<Session>())
     + search::SESSION_BYTES
     + store::HISTORY_BYTES;
 
+/// The allocator's tables, and what is empty in its slabs, are a sixteenth of what it gives out: with 100,000 sessions,
+/// of which 8,400 in memory, 20 MB of 272 MB.
+const ALLOCATOR_PART: usize = 16;
+
 /// Memory taken by the sessions, and its budget.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
@@ -167,7 +171,8 @@ impl MemoryBudget {
 
     fn count(&self, session: &Session, bytes: usize) {
         let name = size::shared(session.name().as_str().len());
-        let weight = (SESSION_ITSELF + name).saturating_add(bytes);
+        let given = (SESSION_ITSELF + name).saturating_add(bytes);
+        let weight = given.saturating_add(given / ALLOCATOR_PART);
         count(&self.held, weight, session.weigh(weight));
         if self.is_over() {
             self.signal.wake();
