@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use futures_util::future::poll_immediate;
+use futures_util::future::{OptionFuture, pending, poll_immediate};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Caller, Unauthorized};
 use crate::board::{Code, Timestamp};
-use crate::cancellation::Cancellation;
+use crate::cancellation::Dormant;
 use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
 
@@ -103,7 +103,7 @@ struct Ending {
     caller: Caller,
     expires_at: Option<Instant>,
     /// Made once it is needed, for the reason of [`unless_over`].
-    ends: Option<Ends>,
+    ends: Option<Dormant<()>>,
     is_over: bool,
     /// The event stream's place, released with the body.
     _slot: Option<OwnedSemaphorePermit>,
@@ -129,13 +129,9 @@ impl Ending {
     /// Returns true if the rights have ended; otherwise the task is woken when they do.
     fn poll_end(&mut self, context: &mut Context<'_>) -> bool {
         let Self { ends, caller, expires_at, .. } = self;
-        let made = || Ends {
-            ended: caller.ended().map(Cancellation::of),
-            expires: expires_at.map(|at| Box::pin(sleep_until(at))),
-        };
-        let Ends { ended, expires } = ends.get_or_insert_with(made);
-        expires.as_mut().is_some_and(|expires| expires.as_mut().poll(context).is_ready())
-            || ended.as_mut().is_some_and(|ended| ended.poll_reached(context).is_ready())
+        let ends =
+            ends.get_or_insert_with(|| Dormant::new(rights_end_by(caller.clone(), *expires_at)));
+        Pin::new(ends).poll(context).is_ready()
     }
 
     /// Ends the body.
@@ -145,10 +141,15 @@ impl Ending {
     }
 }
 
-/// The two ways in which rights end.
-struct Ends {
-    ended: Option<Cancellation>,
-    expires: Option<Pin<Box<Sleep>>>,
+/// Waits until a caller's rights end, at this time at the latest.
+async fn rights_end_by(caller: Caller, expires_at: Option<Instant>) {
+    let ended = OptionFuture::from(caller.ended().map(CancellationToken::cancelled));
+    let expired = OptionFuture::from(expires_at.map(sleep_until));
+    tokio::select! {
+        Some(()) = ended => {}
+        Some(()) = expired => {}
+        else => pending().await,
+    }
 }
 
 /// The end of the caller's rights.

@@ -15,17 +15,22 @@ use crate::http::response::request_id::RequestId;
 /// True once a request of the connection was parsed. Later responses are not examined, since they may contain bytes
 /// that a client chose.
 #[derive(Clone, Default)]
-pub(super) struct Parsed(Arc<AtomicBool>);
+pub(super) struct Parsed {
+    is_set: Arc<AtomicBool>,
+    /// True once that was seen to be true: a stream of events looks at each of them.
+    was_set: bool,
+}
 
 impl Parsed {
     /// Records a parsed request.
     pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_set.store(true, Ordering::Relaxed);
     }
 
     /// Returns the response to write instead of hyper's response to a malformed first head.
-    pub(super) fn replacement(&self, written: &[u8]) -> Option<Vec<u8>> {
-        if self.0.load(Ordering::Relaxed) {
+    pub(super) fn replacement(&mut self, written: &[u8]) -> Option<Vec<u8>> {
+        self.was_set = self.was_set || self.is_set.load(Ordering::Relaxed);
+        if self.was_set {
             return None;
         }
         let status = written.strip_prefix(b"HTTP/1.")?.get(2..5)?;

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::util::{MapRequest, MapResponse};
 
-use crate::cancellation::Cancellation;
+use crate::cancellation::Dormant;
 use crate::fairness::Client;
 use crate::metrics;
 pub(super) use departure::Departure;
@@ -172,16 +172,13 @@ impl Connections {
         let mut http = self.http.clone();
         http.timer(heads);
         let connection = http.serve_connection(TokioIo::new(stream), service);
-        let shutdown = Cancellation::of(&self.shutdown);
-        let mut abort = Cancellation::of(&self.abort);
+        let last_request = last_request(self.shutdown.clone(), Arc::clone(member.idleness()));
+        let last_request = Dormant::new(last_request);
+        let abort = self.abort.clone();
         let counted = metrics::CONNECTIONS.count();
         // Requests without a token count as their address's.
         self.tasks.spawn(client.scope(async move {
-            tokio::select! {
-                biased;
-                () = run(connection, shutdown, member.idleness()) => {}
-                () = abort.reached() => {}
-            }
+            run(connection, last_request, member.idleness(), abort).await;
             drop((member, place, counted));
         }));
     }
@@ -200,9 +197,13 @@ impl Connections {
 type Connection<S> = http1::Connection<TokioIo<ClientStream>, S>;
 
 /// Serves one connection until it closes. At shutdown, or when a new connection needs its place, the connection
-/// takes no further request.
-async fn run<S>(connection: Connection<S>, mut shutdown: Cancellation, idleness: &Idleness)
-where
+/// takes no further request; only then may it be aborted.
+async fn run<S>(
+    connection: Connection<S>,
+    last_request: Dormant<LastRequest>,
+    idleness: &Idleness,
+    abort: CancellationToken,
+) where
     S: HttpService<Incoming, ResBody = Body>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
 {
@@ -210,7 +211,7 @@ where
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        why = last_request(&mut shutdown, idleness) => {
+        why = last_request => {
             connection.as_mut().graceful_shutdown();
             match (poll!(connection.as_mut()), why, idleness.keeps()) {
                 (Poll::Ready(ended), _, _) => ended,
@@ -218,7 +219,10 @@ where
                 (Poll::Pending, LastRequest::Yields, Some(_)) => return,
                 (Poll::Pending, LastRequest::Yields | LastRequest::Shutdown, _) => {
                     idleness.is_busy_after_all();
-                    connection.await
+                    match abort.run_until_cancelled(connection).await {
+                        Some(ended) => ended,
+                        None => return,
+                    }
                 }
             }
         }
@@ -239,10 +243,10 @@ enum LastRequest {
 }
 
 /// Waits until the connection must take no further request.
-async fn last_request(shutdown: &mut Cancellation, idleness: &Idleness) -> LastRequest {
+async fn last_request(shutdown: CancellationToken, idleness: Arc<Idleness>) -> LastRequest {
     tokio::select! {
         biased;
-        () = shutdown.reached() => LastRequest::Shutdown,
+        () = shutdown.cancelled() => LastRequest::Shutdown,
         () = idleness.yields() => LastRequest::Yields,
     }
 }
