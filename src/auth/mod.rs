@@ -32,3 +32,4 @@ pub use scope::{InvalidScope, Scope, Scopes};
 pub use secret::{InvalidSecret, SECRET_CHARS, Secret};
 pub use token::{Created, NewToken, PATTERNS_MAX, Token, TokenId};
 pub use tokens::{AuthError, KeptBecause, TOKENS_MAX, Tokens, Unauthorized};
+pub use visible_commit::is_open;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Caller;
-use crate::board::{Change, Commit, Restored, SessionChange};
+use crate::board::{Change, Commit, LogName, Restored, SessionChange, SessionName};
 
 impl Caller {
     /// A commit as it may see it: that there was one, and of its changes those that it may see.
@@ -16,33 +16,15 @@ impl Caller {
         Cow::Owned(Commit { changes, ..commit.clone() })
     }
 
+    /// Returns true if it may see all of every commit.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        self.limited_to().is_none() && self.reaches_all()
+    }
+
     /// Returns true if all of a change is visible.
     fn sees_change(&self, change: &Change) -> bool {
-        match change {
-            Change::Session(SessionChange::Restored(restored)) => {
-                restored.logs.iter().all(|(log, _)| self.sees(log))
-            }
-            Change::Session(SessionChange::Adopted { fork_of: Some(origin), .. }) => {
-                self.reaches(origin)
-            }
-            Change::Log(log, _) => self.sees(log),
-            Change::Session(
-                SessionChange::Created { .. }
-                | SessionChange::Configured { .. }
-                | SessionChange::Deleted
-                | SessionChange::Adopted { fork_of: None, .. }
-                | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted
-                | SessionChange::BlobPut { .. },
-            )
-            | Change::State(_, _)
-            | Change::Agent(_, _)
-            | Change::Request(_, _)
-            | Change::Expired(_)
-            | Change::Awaited { .. }
-            | Change::Planned { .. }
-            | Change::Checkpoint(_, _) => true,
-        }
+        is_seen(change, |log| self.sees(log), |session| self.reaches(session))
     }
 
     /// Returns the visible part of a change.
@@ -64,5 +46,43 @@ impl Caller {
             }));
         }
         None
+    }
+}
+
+/// Returns true if every caller that reaches the session may see all of this commit.
+#[must_use]
+pub fn is_open(commit: &Commit) -> bool {
+    let is_shared = |log: &LogName| !matches!(log, LogName::Memory(_));
+    commit.changes.iter().all(|change| is_seen(change, is_shared, |_| false))
+}
+
+/// Returns true if all of a change is visible to a caller that sees these logs and reaches these sessions.
+fn is_seen(
+    change: &Change,
+    sees: impl Fn(&LogName) -> bool,
+    reaches: impl Fn(&SessionName) -> bool,
+) -> bool {
+    match change {
+        Change::Session(SessionChange::Restored(restored)) => {
+            restored.logs.iter().all(|(log, _)| sees(log))
+        }
+        Change::Session(SessionChange::Adopted { fork_of: Some(origin), .. }) => reaches(origin),
+        Change::Log(log, _) => sees(log),
+        Change::Session(
+            SessionChange::Created { .. }
+            | SessionChange::Configured { .. }
+            | SessionChange::Deleted
+            | SessionChange::Adopted { fork_of: None, .. }
+            | SessionChange::ImagesForgotten { .. }
+            | SessionChange::BudgetExhausted
+            | SessionChange::BlobPut { .. },
+        )
+        | Change::State(_, _)
+        | Change::Agent(_, _)
+        | Change::Request(_, _)
+        | Change::Expired(_)
+        | Change::Awaited { .. }
+        | Change::Planned { .. }
+        | Change::Checkpoint(_, _) => true,
     }
 }

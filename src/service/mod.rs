@@ -44,7 +44,7 @@ pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession, SearchPlace};
 pub use search::{Admits, Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
 pub use sessions::list::{Listed, Listing};
-pub use sessions::recent_commits::COMMITS_AT_ONCE_MAX;
+pub use sessions::recent_commits::{COMMITS_AT_ONCE_MAX, SharedText};
 pub use sessions::session::Published;
 pub use startup::damage::{Damage, LoadError};
 pub use stats::Stats;

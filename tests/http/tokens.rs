@@ -165,6 +165,36 @@ async fn another_agents_memory_is_told_by_no_write() {
         .problem(404, "session-not-found");
 }
 
+/// They are woken together, and share the texts of what all of them see.
+#[tokio::test]
+async fn watchers_in_step_see_what_their_own_tokens_show() {
+    let house = House::new().await;
+    let open = |token: &str, query: &str| {
+        let path = format!("/v1/sessions/s/events{query}");
+        Stream::open(house.server.to(Method::GET, &path).bearer_auth(token))
+    };
+    let mut all = [open(&house.admin, "").await, open(&house.admin, "").await];
+    let mut limited = [open(&house.a, "").await, open(&house.a, "").await];
+    let mut own = open(&house.b, "").await;
+    let mut filtered = open(&house.admin, "?on=agents/B/memory").await;
+    for n in 0..20 {
+        let memory = format!("{{\"n\":{n},\"secret\":\"{SECRET}\"}}");
+        house.sent(&house.b, Method::POST, "agents/B/memory", &memory).await.is(201);
+        house.sent(&house.a, Method::POST, "requests", &format!("{{\"n\":{n}}}")).await.is(201);
+        let whole = [own.event().await, own.event().await];
+        assert!(whole[0].data.contains(&memory) && whole[1].data.contains("requests"));
+        for stream in &mut all {
+            assert_eq!([stream.event().await, stream.event().await], whole);
+        }
+        assert_eq!(filtered.event().await, whole[0]);
+        for stream in &mut limited {
+            let (hidden, seen) = (stream.event().await, stream.event().await);
+            assert_eq!((hidden.revision(), &seen), (whole[0].revision(), &whole[1]));
+            assert_eq!(hidden.json()["changes"], serde_json::json!([]), "{hidden:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn notices_of_another_agents_steps_tell_no_kind() {
     let house = House::new().await;

@@ -43,6 +43,12 @@ impl Wanted {
         Ok(Self { on: Some(on), agent, trace })
     }
 
+    /// Returns true if every commit matches, with all its changes.
+    pub(crate) fn is_all(&self) -> bool {
+        let Self { on, agent, trace } = self;
+        on.is_none() && agent.is_none() && trace.is_none()
+    }
+
     /// Returns the changes of a commit that match, or `None` if the commit does not match.
     pub(crate) fn of<'a>(&self, commit: &'a Commit) -> Option<Vec<&'a Change>> {
         let is_by = self.agent.is_none() || self.agent == commit.agent;

@@ -2,12 +2,15 @@
 //!
 //! A reader gets every commit after its cursor exactly once and in order. If that is impossible, the reader gets one
 //! `resync` and continues from the head. Commits for a slow reader are read only when it has taken the previous
-//! frames.
+//! frames. Readers without a filter share the texts of new commits, which are the same for all of them.
 
 pub(crate) mod notices;
 pub(crate) mod sse;
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
@@ -31,9 +34,9 @@ use crate::api::tag::Tag;
 use crate::api::view::change::write_event;
 use crate::api::view::event::EventBody;
 use crate::api::view::{raw, write_json};
-use crate::auth::Caller;
+use crate::auth::{Caller, is_open};
 use crate::board::{Code, Commit, Extent, Revision, SessionName};
-use crate::service::{Commits, Service, ServiceError, Watch};
+use crate::service::{Commits, Service, ServiceError, SharedText, Watch};
 use sse::{Frames, Streams, respond};
 
 /// The header in which a reader names the last event it received.
@@ -148,12 +151,26 @@ impl Events {
             Commits::Gap => return Ok(Look::Gap),
         };
         let Some(last) = commits.last() else { return Ok(Look::Nothing) };
-        let last = last.revision;
+        let last = Arc::clone(last);
+        let mut is_whole = self.wanted.is_all();
         for commit in &commits {
-            write(&self.caller.visible(commit), self);
+            let visible = self.caller.visible(commit);
+            is_whole &= matches!(visible, Cow::Borrowed(_));
+            write(&visible, self);
         }
-        self.cursor = last;
-        Ok(Look::Examined(commits.len()))
+        self.cursor = last.revision;
+        let is_open = is_whole && commits.iter().all(|commit| is_open(commit));
+        Ok(Look::Examined(Examined { commits: commits.len(), last, is_whole, is_open }))
+    }
+
+    /// Returns the frames of the next commits if another reader shared them.
+    fn shared(&mut self) -> Option<Bytes> {
+        if !self.wanted.is_all() {
+            return None;
+        }
+        let (frames, cursor) = self.watch.shared(self.cursor, self.caller.sees_all())?;
+        self.cursor = cursor;
+        Some(frames)
     }
 
     /// Reads the next commits and adds their frames.
@@ -217,7 +234,7 @@ impl Events {
             });
             match look.await? {
                 Look::Gap => return Ok(Page::Resync(self.resync_body())),
-                Look::Examined(commits) => examined += commits,
+                Look::Examined(page) => examined += page.commits,
                 Look::Nothing => match timeout_at(until, self.watch.changed()).await {
                     Ok(true) => {}
                     Ok(false) | Err(_) => break,
@@ -233,21 +250,37 @@ impl Events {
 
 /// The result of a read.
 enum Look {
-    /// The number of commits read.
-    Examined(usize),
+    /// Some commits were read.
+    Examined(Examined),
     /// No new commits.
     Nothing,
     /// Commits are missing.
     Gap,
 }
 
+/// The commits of a read.
+struct Examined {
+    commits: usize,
+    last: Arc<Commit>,
+    /// True if the reader wants, and may see, all of them.
+    is_whole: bool,
+    /// True if so may every reader.
+    is_open: bool,
+}
+
 impl Frames for Events {
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if self.watch.is_at_head() && !self.watch.changed().await {
+                return None;
+            }
             if self.watch.is_stopping().await {
                 return None;
             }
-            let mut out = String::new();
+            if let Some(frames) = self.shared() {
+                return Some(frames);
+            }
+            let (after, mut out) = (self.cursor, String::new());
             let look = match self.frames(&mut out).await {
                 Ok(look) => look,
                 Err(error) => {
@@ -255,8 +288,13 @@ impl Frames for Events {
                     return None;
                 }
             };
-            if !out.is_empty() {
-                return Some(out);
+            let frames = Bytes::from(out);
+            if let Look::Examined(Examined { last, is_whole: true, is_open, .. }) = &look {
+                let (last, is_open, text) = (Arc::clone(last), *is_open, frames.clone());
+                self.watch.share(SharedText { after, last, is_open, text });
+            }
+            if !frames.is_empty() {
+                return Some(frames);
             }
             match look {
                 Look::Nothing if !self.watch.changed().await => return None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
@@ -68,12 +69,12 @@ struct Notices {
 }
 
 impl Frames for Notices {
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             let out = self.look().await?;
             // Notices of sessions that the caller does not reach are left out.
             if !out.is_empty() {
-                return Some(out);
+                return Some(Bytes::from(out));
             }
         }
     }

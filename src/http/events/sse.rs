@@ -65,7 +65,7 @@ pub(crate) struct StreamPlace(
 /// A source of frames, read one batch at a time.
 pub(crate) trait Frames: Send + 'static {
     /// Returns the next frames when there are any, or `None` at the end. No frame is lost if the wait is cancelled.
-    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 
     /// Returns a frame without news.
     fn keep_alive(&self) -> String;
@@ -103,15 +103,18 @@ pub(crate) fn respond(
     frames: impl Frames,
     place: StreamPlace,
 ) -> Response {
-    let begun = (frames, KeepAlive::begin(), (place, metrics::STREAMS.count()));
-    let rest = stream::unfold(begun, async |(mut frames, mut keep_alive, held)| {
+    let held = (place, metrics::STREAMS.count());
+    // Boxed, so that a frame moves only an address.
+    let begun = Box::new((frames, KeepAlive::begin(), held));
+    let rest = stream::unfold(begun, async |mut stream| {
+        let (frames, keep_alive, _) = &mut *stream;
         let next = tokio::select! {
             biased;
             next = frames.next() => next?,
-            () = keep_alive.due() => frames.keep_alive(),
+            () = keep_alive.due() => Bytes::from(frames.keep_alive()),
         };
         keep_alive.last = Instant::now();
-        Some((Bytes::from(next), (frames, keep_alive, held)))
+        Some((next, stream))
     });
     let first = (!first.is_empty()).then(|| Bytes::from(first));
     let all = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);

@@ -1,10 +1,12 @@
-//! Recent commits of watched sessions, kept in memory for their watchers.
+//! Recent commits of watched sessions, kept in memory for their watchers, with texts that many of these send.
 //!
 //! Bounded per session and in total; older commits are read from the store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
 
 use crate::board::{Change, Commit, Revision, SessionChange};
 
@@ -23,6 +25,9 @@ const RECENT_BYTES_MAX: usize = 1 << 20;
 /// The bytes of recent commits of all sessions.
 pub(crate) const RECENT_BYTES_ALL_MAX: usize = 64 << 20;
 
+/// The number of shared texts of one session: watchers in step need one, those that are a commit behind another.
+const SHARED_TEXTS_MAX: usize = 4;
+
 /// A commit with the bytes of its frame.
 pub(crate) type Weighed = (Arc<Commit>, usize);
 
@@ -31,6 +36,39 @@ pub(crate) type Weighed = (Arc<Commit>, usize);
 pub(crate) struct RecentCommits {
     commits: VecDeque<Weighed>,
     bytes: usize,
+    /// The texts made last.
+    texts: VecDeque<SharedText>,
+}
+
+/// A page of commits of a session.
+#[derive(Debug)]
+pub(crate) struct RecentPage {
+    pub(crate) commits: Vec<Arc<Commit>>,
+    /// True if it ends at the head.
+    pub(crate) is_last: bool,
+}
+
+/// The text of a page.
+#[derive(Debug)]
+pub(crate) struct RecentText {
+    pub(crate) text: Bytes,
+    /// The revision of the last commit.
+    pub(crate) until: Revision,
+    /// True if it ends at the head.
+    pub(crate) is_last: bool,
+}
+
+/// The text of all commits after a revision until another, as their watchers send it.
+#[derive(Clone, Debug)]
+pub struct SharedText {
+    /// The revision before the first commit.
+    pub after: Revision,
+    /// The last commit.
+    pub last: Arc<Commit>,
+    /// True if every caller may see all of these commits.
+    pub is_open: bool,
+    /// The text.
+    pub text: Bytes,
 }
 
 impl RecentCommits {
@@ -59,15 +97,49 @@ impl RecentCommits {
     }
 
     pub(crate) fn clear(&mut self, held: &AtomicUsize) {
-        count(held, 0, self.bytes);
+        let texts: usize = self.texts.iter().map(|shared| shared.text.len()).sum();
+        count(held, 0, self.bytes + texts);
         *self = Self::default();
     }
 
-    /// Returns a page of the commits after a revision, if the next one is here.
-    pub(crate) fn after(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
+    /// Keeps a text for other watchers, unless its commits are no longer the recent ones.
+    pub(crate) fn share(&mut self, shared: SharedText, held: &AtomicUsize) {
+        let (bytes, revision) = (shared.text.len(), shared.last.revision);
+        let last = self.place(revision).and_then(|place| self.commits.get(place.checked_sub(1)?));
+        if !last.is_some_and(|(last, _)| Arc::ptr_eq(last, &shared.last))
+            || self.texts.iter().any(|other| other.after == shared.after)
+            || bytes > RECENT_BYTES_MAX / SHARED_TEXTS_MAX
+            || held.load(Ordering::Relaxed) + bytes > RECENT_BYTES_ALL_MAX
+        {
+            return;
+        }
+        count(held, bytes, 0);
+        self.texts.push_front(shared);
+        if self.texts.len() > SHARED_TEXTS_MAX
+            && let Some(oldest) = self.texts.pop_back()
+        {
+            count(held, 0, oldest.text.len());
+        }
+    }
+
+    /// Returns the text of the commits after a revision, if there is one for this reader.
+    pub(crate) fn shared(&self, after: Revision, sees_all: bool) -> Option<RecentText> {
+        let fits = |shared: &&SharedText| shared.after == after && (shared.is_open || sees_all);
+        let shared = self.texts.iter().find(fits)?;
+        let (head, _) = self.commits.back()?;
+        let until = shared.last.revision;
+        Some(RecentText { text: shared.text.clone(), until, is_last: head.revision == until })
+    }
+
+    /// Returns the number of commits here up to this revision, if it is before, or one of, these.
+    fn place(&self, revision: Revision) -> Option<usize> {
         let (first, _) = self.commits.front()?;
-        let known = first.revision.0.saturating_sub(1);
-        let skipped = usize::try_from(after.0.checked_sub(known)?).ok()?;
+        usize::try_from(revision.0.checked_sub(first.revision.0.saturating_sub(1))?).ok()
+    }
+
+    /// Returns a page of the commits after a revision, if the next one is here.
+    pub(crate) fn after(&self, after: Revision, bytes_max: usize) -> Option<RecentPage> {
+        let skipped = self.place(after)?;
         if skipped >= self.commits.len() {
             return None;
         }
@@ -78,7 +150,10 @@ impl RecentCommits {
             taken
         };
         let commits = self.commits.iter().skip(skipped).take(COMMITS_AT_ONCE_MAX);
-        Some(commits.take_while(within).map(|(commit, _)| Arc::clone(commit)).collect())
+        let commits: Vec<_> =
+            commits.take_while(within).map(|(commit, _)| Arc::clone(commit)).collect();
+        let is_last = skipped + commits.len() == self.commits.len();
+        Some(RecentPage { commits, is_last })
     }
 }
 
@@ -106,9 +181,21 @@ mod tests {
         (Arc::new(commit), 100)
     }
 
+    fn last(recent: &RecentCommits) -> Revision {
+        recent.commits.back().unwrap().0.revision
+    }
+
+    fn shared(recent: &RecentCommits, after: u64, last: u64) -> SharedText {
+        let page = recent.after(Revision(after), usize::MAX).unwrap();
+        let last = page.commits.into_iter().find(|commit| commit.revision.0 == last).unwrap();
+        let text = Bytes::from(vec![b'x'; 1000]);
+        SharedText { after: Revision(after), last, is_open: true, text }
+    }
+
     fn revisions(recent: &RecentCommits, after: u64) -> Option<Vec<u64>> {
-        let commits = recent.after(Revision(after), 250)?;
-        Some(commits.iter().map(|commit| commit.revision.0).collect())
+        let page = recent.after(Revision(after), 250)?;
+        assert_eq!(page.is_last, page.commits.last().unwrap().revision == last(recent));
+        Some(page.commits.iter().map(|commit| commit.revision.0).collect())
     }
 
     #[test]
@@ -144,5 +231,50 @@ mod tests {
         held.store(RECENT_BYTES_ALL_MAX, Ordering::Relaxed);
         recent.add(vec![commit(2)], &held);
         assert_eq!(revisions(&recent, 0), None);
+    }
+
+    #[test]
+    fn a_shared_text_goes_with_the_commits_it_is_of() {
+        let (mut recent, held) = (RecentCommits::default(), AtomicUsize::new(0));
+        recent.add((5..=9).map(commit).collect(), &held);
+        let (early, late) = (shared(&recent, 4, 7), shared(&recent, 7, 9));
+        for text in [&early, &late] {
+            recent.share(text.clone(), &held);
+        }
+        let known = |recent: &RecentCommits, after| {
+            recent.shared(Revision(after), false).map(|shared| shared.is_last)
+        };
+        assert_eq!(known(&recent, 4), Some(false));
+        assert_eq!(known(&recent, 7), Some(true));
+        assert_eq!(known(&recent, 5), None);
+        assert_eq!(held.load(Ordering::Relaxed), 2500);
+        recent.clear(&held);
+        assert_eq!(held.load(Ordering::Relaxed), 0);
+        assert_eq!(known(&recent, 7), None);
+        // Another history with the same revisions.
+        recent.add((5..=9).map(commit).collect(), &held);
+        recent.share(late, &held);
+        assert_eq!(known(&recent, 7), None);
+        assert_eq!(held.load(Ordering::Relaxed), 500);
+    }
+
+    #[test]
+    fn a_session_shares_few_texts_and_no_long_one() {
+        let (mut recent, held) = (RecentCommits::default(), AtomicUsize::new(0));
+        recent.add((1..=9).map(commit).collect(), &held);
+        for after in 0..9 {
+            recent.share(shared(&recent, after, after + 1), &held);
+        }
+        assert_eq!(recent.texts.len(), SHARED_TEXTS_MAX);
+        let is_shared = |recent: &RecentCommits, after, sees_all| {
+            recent.shared(Revision(after), sees_all).is_some()
+        };
+        assert!(!is_shared(&recent, 4, true) && is_shared(&recent, 5, false));
+        let long = Bytes::from(vec![b'x'; RECENT_BYTES_MAX / SHARED_TEXTS_MAX + 1]);
+        recent.share(SharedText { text: long, ..shared(&recent, 0, 9) }, &held);
+        assert!(!is_shared(&recent, 0, true));
+        assert_eq!(held.load(Ordering::Relaxed), 900 + SHARED_TEXTS_MAX * 1000);
+        recent.share(SharedText { is_open: false, ..shared(&recent, 0, 1) }, &held);
+        assert!(!is_shared(&recent, 0, false) && is_shared(&recent, 0, true));
     }
 }

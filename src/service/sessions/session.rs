@@ -9,11 +9,9 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::recent_commits::Weighed;
+use super::recent_commits::{RecentPage, RecentText, SharedText, Weighed};
 use super::subscribers::Subscribers;
-use crate::board::{
-    Board, Commit, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
-};
+use crate::board::{Board, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp};
 
 /// Published state of a session: durable and immutable.
 #[derive(Clone, Debug)]
@@ -373,8 +371,18 @@ impl Session {
     }
 
     /// Returns the commits after a revision up to the head, if they are in memory.
-    pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
+    pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<RecentPage> {
         self.watching.recent(after, bytes_max)
+    }
+
+    /// Returns the text of the commits after a revision, if a watcher shared it.
+    pub(crate) fn shared(&self, after: Revision, sees_all: bool) -> Option<RecentText> {
+        self.watching.shared(after, sees_all)
+    }
+
+    /// Shares a text with the other watchers.
+    pub(crate) fn share(&self, shared: SharedText, held: &AtomicUsize) {
+        self.watching.share(shared, held);
     }
 
     /// Drops the recent commits if the session is not watched.

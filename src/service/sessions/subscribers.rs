@@ -1,13 +1,12 @@
 //! Subscribers of one session and its recent commits; empty while nobody watches.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::recent_commits::{RecentCommits, Weighed};
-use crate::board::{Commit, Revision};
+use super::recent_commits::{RecentCommits, RecentPage, RecentText, SharedText, Weighed};
+use crate::board::Revision;
 
 /// Subscribers of a session.
 #[derive(Debug, Default)]
@@ -69,8 +68,22 @@ impl Subscribers {
     }
 
     /// The commits after a revision up to the head, if they are at hand.
-    pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<Vec<Arc<Commit>>> {
+    pub(crate) fn recent(&self, after: Revision, bytes_max: usize) -> Option<RecentPage> {
         self.0.lock().as_ref()?.recent.after(after, bytes_max)
+    }
+
+    /// The text of the commits after a revision, if a watcher shared it.
+    pub(crate) fn shared(&self, after: Revision, sees_all: bool) -> Option<RecentText> {
+        self.0.lock().as_ref()?.recent.shared(after, sees_all)
+    }
+
+    /// Shares a text with the other watchers, if there are any.
+    pub(crate) fn share(&self, shared: SharedText, held: &AtomicUsize) {
+        if let Some(watched) = &mut *self.0.lock()
+            && watched.ticks.receiver_count() > 1
+        {
+            watched.recent.share(shared, held);
+        }
     }
 
     /// Drops the subscribers' state if nobody watches.

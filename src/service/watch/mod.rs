@@ -7,6 +7,7 @@ pub(crate) mod waker;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::future::poll_immediate;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,7 @@ use super::deps::Deps;
 use super::error::ServiceError;
 use super::inbox::Inbox;
 use super::sessions::Sessions;
-use super::sessions::recent_commits::COMMIT_BYTES_AT_ONCE_MAX;
+use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, RecentText, SharedText};
 use super::sessions::session::Session;
 use crate::board::{Commit, Extent, Revision, SessionName};
 use crate::cancellation::Cancellation;
@@ -49,6 +50,8 @@ pub struct Watch {
     stopping: Cancellation,
     /// Revision of the last delivered commit.
     followed: Option<Revision>,
+    /// True if nothing follows the last delivered commit, unless a tick tells otherwise.
+    is_at_head: bool,
     _counted: Counted,
 }
 
@@ -79,6 +82,7 @@ impl Service {
             ticks: Some(ticks),
             stopping: Cancellation::of(&self.inner.deps.stopping),
             followed: None,
+            is_at_head: false,
             _counted: metrics::WATCHERS.count(),
         })
     }
@@ -127,8 +131,39 @@ impl Watch {
             biased;
             () = self.stopping.reached() => false,
             // The sender lives in the session, which is held here.
-            ticked = ticks.changed() => ticked.is_ok(),
+            ticked = ticks.changed() => {
+                self.is_at_head = false;
+                ticked.is_ok()
+            }
         }
+    }
+
+    /// Returns true if the last delivered commit was the newest, so that [`changed`](Self::changed) tells of the next.
+    #[must_use]
+    pub fn is_at_head(&self) -> bool {
+        self.is_at_head
+    }
+
+    /// Returns the text of the commits after a revision, and the last of these, if another watcher shared it. A text
+    /// of commits that not everyone may see is only for a reader that sees all.
+    pub fn shared(&mut self, after: Revision, sees_all: bool) -> Option<(Bytes, Revision)> {
+        let RecentText { text, until, is_last } = self.session.shared(after, sees_all)?;
+        if !self.serves(after, || self.session.extent()) {
+            return None;
+        }
+        (self.followed, self.is_at_head) = (Some(until), is_last);
+        Some((text, until))
+    }
+
+    /// Shares the text of commits that were delivered with the other watchers of the session.
+    pub fn share(&self, shared: SharedText) {
+        self.session.share(shared, &self.service.inner.sessions.recent_bytes);
+    }
+
+    /// Returns true if the recent commits after a revision may be delivered: a watcher that followed until now sees a
+    /// deletion; a later one sees nothing of the session.
+    fn serves(&self, after: Revision, now: impl FnOnce() -> Extent) -> bool {
+        self.followed == Some(after) || after >= now().oldest_cursor()
     }
 
     /// Returns the commits after a revision, at most [`COMMITS_AT_ONCE_MAX`](super::COMMITS_AT_ONCE_MAX) and about 1
@@ -139,10 +174,13 @@ impl Watch {
     /// [`ServiceError`] if the store cannot be read.
     pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
         let now = self.session.extent();
-        // A watcher that followed until now sees a deletion; a later one sees nothing of the session.
-        let served = after >= now.oldest_cursor() || self.followed == Some(after);
+        let served = self.serves(after, || now);
+        self.is_at_head = false;
         let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {
-            Some(commits) if served => commits,
+            Some(page) if served => {
+                self.is_at_head = page.is_last;
+                page.commits
+            }
             Some(_) | None if after == now.revision => Vec::new(),
             Some(_) | None if after < now.oldest_cursor() || after > now.revision => {
                 return Ok(Commits::Gap);
