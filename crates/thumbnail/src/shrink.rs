@@ -1,13 +1,15 @@
 //! Scaling down: each pixel is the mean of the area that it covers.
 //!
-//! Integer arithmetic gives the same bytes on every machine. The buffers besides the result are a row of sums and the
-//! spans of the columns.
+//! Floating point without fused operations gives the same bytes on every machine, and is what their vector units are
+//! quick at. The buffers besides the result are a row of sums and the spans of the columns.
+
+use std::ops::{Add, Mul};
 
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 
 use super::decode::Decoded;
 #[cfg(doc)]
-use super::need::{DECODED_BYTES_MAX, SIDE_MAX};
+use super::need::SIDE_MAX;
 
 /// Scales an image to a size not larger than its own, with eight bits a sample. An alpha channel without transparency
 /// is dropped. `None` for a pixel format that no decoder here returns.
@@ -19,14 +21,16 @@ pub(super) fn shrink(decoded: Decoded, to: (u32, u32)) -> Option<DynamicImage> {
     }
     let from = decoded.size;
     let samples = if is_wide { narrowed(decoded.bytes) } else { decoded.bytes };
-    let samples = if from == to {
-        samples
+    let (samples, channels) = if from == to {
+        (samples, channels)
     } else {
         match channels {
-            1 => reduced::<1>(&samples, from, to, false),
-            2 => reduced::<2>(&samples, from, to, true),
-            3 => reduced::<3>(&samples, from, to, false),
-            _ => reduced::<4>(&samples, from, to, true),
+            1 => (reduced::<1, 1>(&samples, from, to), 1),
+            2 if is_opaque::<2>(&samples) => (reduced::<2, 1>(&samples, from, to), 1),
+            2 => (reduced::<2, 2>(&samples, from, to), 2),
+            3 => (reduced::<3, 3>(&samples, from, to), 3),
+            _ if is_opaque::<4>(&samples) => (reduced::<4, 3>(&samples, from, to), 3),
+            _ => (reduced::<4, 4>(&samples, from, to), 4),
         }
     };
     let (width, height) = to;
@@ -59,9 +63,22 @@ fn narrowed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+/// Whether no pixel is transparent.
+fn is_opaque<const N: usize>(samples: &[u8]) -> bool {
+    // Of whole pixels each, as wide as a vector.
+    let (chunks, rest) = samples.as_chunks::<16>();
+    let mut all = [u8::MAX; 16];
+    for chunk in chunks {
+        all.iter_mut().zip(chunk).for_each(|(all, sample)| *all &= sample);
+    }
+    let ends = [&all[..], rest];
+    let mut pixels = ends.iter().flat_map(|samples| samples.as_chunks::<N>().0);
+    pixels.all(|pixel| pixel.last() == Some(&u8::MAX))
+}
+
 /// Returns the colours without the alpha channel if no pixel is transparent, else the samples unchanged.
 fn opaque<const N: usize>(mut samples: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
-    if !samples.as_chunks::<N>().0.iter().all(|pixel| pixel.last() == Some(&u8::MAX)) {
+    if !is_opaque::<N>(&samples) {
         return Err(samples);
     }
     let mut index = 0;
@@ -72,146 +89,232 @@ fn opaque<const N: usize>(mut samples: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
     Ok(samples)
 }
 
-/// The part of a row or column that one pixel of the result covers. A pixel that is covered whole weighs as much as
-/// the result has pixels along that side. The first and the last may be covered in part.
-struct Span<W> {
+/// The rows that a row of the result covers. The first and the last may be covered in part; if they are the same one,
+/// the last weight is zero.
+struct Span {
     first: usize,
     last: usize,
-    first_weight: W,
-    last_weight: W,
+    first_weight: u16,
+    last_weight: u16,
 }
 
-fn spans<W: From<u32>>(from: u32, to: u32) -> impl Iterator<Item = Span<W>> {
+/// The rows of a picture and those of its result, divided by their common factor: weights are whole numbers, and a row
+/// that is covered whole weighs `to`.
+#[derive(Clone, Copy)]
+struct Rows {
+    from: u16,
+    to: u16,
+}
+
+impl Rows {
+    /// `from` is at most [`SIDE_MAX`].
+    fn new(from: u32, to: u32) -> Self {
+        let (mut factor, mut rest) = (from.max(1), to);
+        while rest != 0 {
+            (factor, rest) = (rest, factor % rest);
+        }
+        let reduced = |side: u32| u16::try_from(side / factor).unwrap_or(u16::MAX);
+        Self { from: reduced(from), to: reduced(to) }
+    }
+
+    /// The weights of a span add up to `from`.
+    fn spans(self) -> impl Iterator<Item = Span> {
+        let (from, to) = (u64::from(self.from), u64::from(self.to));
+        (0..).map(move |at| {
+            let (begin, end) = (at * from, (at + 1) * from);
+            let (first, last) = (begin / to, (end - 1) / to);
+            let first_weight = weight(((first + 1) * to).min(end) - begin);
+            let last_weight = if first == last { 0 } else { weight(end - last * to) };
+            Span { first: index(first), last: index(last), first_weight, last_weight }
+        })
+    }
+}
+
+/// The columns that a pixel of the result covers, after the one that it shares with the pixel before.
+struct Step {
+    /// The columns that are covered whole, before the last one.
+    whole: u32,
+    /// The weight of the last one, of which a part may be left for the next pixel.
+    last_weight: f32,
+    left_weight: f32,
+}
+
+/// A column that is covered whole weighs as many units as the result has columns.
+fn steps(from: u32, to: u32, unit: f32) -> impl Iterator<Item = Step> {
     let (from, to) = (u64::from(from), u64::from(to));
-    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    // A weight is at most the number of pixels along the side.
-    let weight = |weight: u64| W::from(u32::try_from(weight).unwrap_or(u32::MAX));
     (0..to).map(move |at| {
         let (begin, end) = (at * from, (at + 1) * from);
-        let (first, last) = (begin / to, (end - 1) / to);
-        let first_weight = weight(((first + 1) * to).min(end) - begin);
-        let last_weight = weight(end - (last * to).max(begin));
-        Span { first: index(first), last: index(last), first_weight, last_weight }
+        let last = (end - 1) / to;
+        Step {
+            whole: u32::try_from(last - begin.div_ceil(to)).unwrap_or_default(),
+            last_weight: f32::from(weight(end - last * to)) * unit,
+            left_weight: f32::from(weight((last + 1) * to - end)) * unit,
+        }
     })
 }
 
-/// The weighted sums of a pixel's samples. If there is an alpha channel, colours are also weighted by their opacity.
-type Sums<S, const N: usize> = [S; N];
+fn index(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
 
-fn reduced<const N: usize>(
+/// A weight is at most the number of pixels along a side.
+fn weight(weight: u64) -> u16 {
+    u16::try_from(weight).unwrap_or(u16::MAX)
+}
+
+/// The number of samples that are added at once, at least as many as a pixel has.
+const LANES: usize = 4;
+
+/// A number that sums of rows are kept in.
+trait Sum: Copy + From<u8> + From<u16> + Into<f32> + Add<Output = Self> + Mul<Output = Self> {}
+
+impl Sum for u16 {}
+impl Sum for f32 {}
+
+/// Whether the last of a pixel's samples is its opacity, by which its colours are weighted too.
+const fn is_translucent(samples: usize) -> bool {
+    samples.is_multiple_of(2)
+}
+
+/// Returns the mean of the area of each pixel. The alpha channel of opaque pixels is left out, if `OUT` is less than
+/// `N`.
+fn reduced<const N: usize, const OUT: usize>(
     samples: &[u8],
     from: (u32, u32),
     to: (u32, u32),
-    is_transparent: bool,
 ) -> Vec<u8> {
-    let (pixels, _) = samples.as_chunks::<N>();
-    let width = usize::try_from(from.0).unwrap_or(usize::MAX);
-    let columns: Vec<Span<u64>> = spans(from.0, to.0).collect();
-    let mean = Mean::of(u64::from(from.0) * u64::from(from.1));
-    let mut out = Vec::with_capacity(columns.len() * N * usize::try_from(to.1).unwrap_or_default());
-    // Rows first: that takes each pixel once or twice, in order.
-    let mut added = vec![[0; N]; width];
-    for span in spans::<u32>(from.1, to.1) {
-        added.fill([0; N]);
-        for y in span.first..=span.last {
-            let weight = match y {
-                _ if y == span.first => span.first_weight,
-                _ if y == span.last => span.last_weight,
-                _ => to.1,
-            };
-            let begin = y.saturating_mul(width);
-            let row = pixels.get(begin..begin + width).unwrap_or_default();
-            add_row(row, weight, is_transparent, &mut added);
+    let rows = Rows::new(from.1, to.1);
+    let stride = index(from.0.into()) * N;
+    let row = |y: usize| samples.get(y.saturating_mul(stride)..).unwrap_or_default();
+    if is_translucent(OUT) {
+        let means = means::<f32, N, OUT>(rows, from.0, to, |sums, span| {
+            sums.fill(0.0);
+            add_translucent::<N>(sums, row(span.first), span.first_weight);
+            (span.first + 1..span.last).for_each(|y| add_translucent::<N>(sums, row(y), rows.to));
+            add_translucent::<N>(sums, row(span.last), span.last_weight);
+        });
+        return means;
+    }
+    // Twice as many of the small sums fit a vector, and most screens and their thumbnails have a common factor.
+    if rows.from <= u16::MAX / u16::from(u8::MAX) {
+        means::<u16, N, OUT>(rows, from.0, to, |sums, span| add_rows(sums, span, rows.to, row))
+    } else {
+        means::<f32, N, OUT>(rows, from.0, to, |sums, span| add_rows(sums, span, rows.to, row))
+    }
+}
+
+/// Returns the means of spans of rows that `add` sums up.
+fn means<S: Sum, const N: usize, const OUT: usize>(
+    rows: Rows,
+    from_width: u32,
+    to: (u32, u32),
+    add: impl Fn(&mut [S], &Span),
+) -> Vec<u8> {
+    let unit = 1.0 / (from_width as f32 * f32::from(rows.from));
+    let columns: Vec<Step> = steps(from_width, to.0, unit).collect();
+    let stride = index(from_width.into()) * N;
+    let mut out = vec![0; columns.len() * OUT * index(to.1.into())];
+    // Rows first: that takes each pixel once or twice, in order. The last pixel's lanes reach beyond its row.
+    let mut sums = vec![S::from(0_u8); stride + LANES];
+    let mut means = vec![0.0; columns.len() * OUT + LANES];
+    let places = out.chunks_exact_mut((columns.len() * OUT).max(1));
+    for (places, span) in places.zip(rows.spans()) {
+        add(sums.get_mut(..stride).unwrap_or_default(), &span);
+        let whole_weight = unit * to.0 as f32;
+        if across::<S, N, OUT>(&sums, &columns, whole_weight, &mut means).is_none() {
+            break;
         }
-        for span in &columns {
-            push_mean(&across(&added, span, to.0.into()), &mean, is_transparent, &mut out);
+        if is_translucent(OUT) {
+            means.as_chunks_mut::<OUT>().0.iter_mut().for_each(divide_by_opacity);
         }
+        places.iter_mut().zip(&means).for_each(|(place, mean)| *place = rounded(*mean));
     }
     out
 }
 
-/// Adds a row to the sums of its columns. They have room: the weights of a column add up to the number of rows, at most
-/// [`SIDE_MAX`].
-fn add_row<const N: usize>(
-    row: &[[u8; N]],
-    weight: u32,
-    is_transparent: bool,
-    added: &mut [Sums<u32, N>],
+/// Sets the sums of the columns to those of a span. They are exact: the weights add up to at most [`SIDE_MAX`] rows, so
+/// that a sum is below 2^24, or of so few that it is below 2^16.
+fn add_rows<'a, S: Sum>(
+    sums: &mut [S],
+    span: &Span,
+    whole_weight: u16,
+    row: impl Fn(usize) -> &'a [u8],
 ) {
-    if !is_transparent {
-        return add_each(added.as_flattened_mut(), row.as_flattened(), weight);
+    let weights = (S::from(span.first_weight), S::from(span.last_weight));
+    for ((sum, first), last) in sums.iter_mut().zip(row(span.first)).zip(row(span.last)) {
+        *sum = S::from(*first) * weights.0 + S::from(*last) * weights.1;
     }
-    for (sums, pixel) in added.iter_mut().zip(row) {
-        if let ([sums @ .., opaqueness], [colours @ .., alpha]) = (&mut sums[..], &pixel[..]) {
-            let weight = weight * u32::from(*alpha);
-            *opaqueness += weight;
-            add_each(sums, colours, weight);
+    for y in span.first + 1..span.last {
+        let weight = S::from(whole_weight);
+        for (sum, sample) in sums.iter_mut().zip(row(y)) {
+            *sum = *sum + S::from(*sample) * weight;
         }
     }
 }
 
-fn add_each(sums: &mut [u32], samples: &[u8], weight: u32) {
-    for (sum, sample) in sums.iter_mut().zip(samples) {
-        *sum += u32::from(*sample) * weight;
-    }
-}
-
-/// Returns the sums of the columns that a pixel of the result covers.
-fn across<const N: usize>(added: &[Sums<u32, N>], span: &Span<u64>, whole: u64) -> Sums<u64, N> {
-    let mut all = [0; N];
-    let mut add = |sums: &Sums<u32, N>, weight: u64| {
-        for (all, sum) in all.iter_mut().zip(sums) {
-            *all += u64::from(*sum) * weight;
+fn add_translucent<const N: usize>(sums: &mut [f32], row: &[u8], weight: u16) {
+    let (sums, row) = (sums.as_chunks_mut::<N>().0, row.as_chunks::<N>().0);
+    for (sums, pixel) in sums.iter_mut().zip(row) {
+        if let ([sums @ .., opacity], [colours @ .., alpha]) = (&mut sums[..], &pixel[..]) {
+            let weight = f32::from(weight) * f32::from(*alpha);
+            *opacity += weight;
+            for (sum, colour) in sums.iter_mut().zip(colours) {
+                *sum += f32::from(*colour) * weight;
+            }
         }
-    };
-    match added.get(span.first..=span.last) {
-        Some([one]) => add(one, span.first_weight),
-        Some([first, between @ .., last]) => {
-            add(first, span.first_weight);
-            between.iter().for_each(|sums| add(sums, whole));
-            add(last, span.last_weight);
+    }
+}
+
+/// Adds up the columns that each pixel of the result covers. The lanes after its samples are of no use, and the next
+/// pixel's replace them. `None` if there are too few columns.
+fn across<S: Sum, const N: usize, const OUT: usize>(
+    mut sums: &[S],
+    columns: &[Step],
+    whole_weight: f32,
+    mut means: &mut [f32],
+) -> Option<()> {
+    let mut carried = [0.0; LANES];
+    for step in columns {
+        let mut mean = carried;
+        for _ in 0..step.whole {
+            mean = plus(mean, next::<S, N>(&mut sums)?, whole_weight);
         }
-        Some([]) | None => {}
+        let last = next::<S, N>(&mut sums)?;
+        *means.first_chunk_mut()? = plus(mean, last, step.last_weight);
+        means = means.get_mut(OUT..)?;
+        carried = plus([0.0; LANES], last, step.left_weight);
     }
-    all
+    Some(())
 }
 
-/// Rounded division by the area of an image: a multiplication by its inverse, which takes a third of the time.
-///
-/// It is exact. The inverse times the area is above 2^64 by the area at most, and an area is at most
-/// [`DECODED_BYTES_MAX`], 2^26. A sum is at most 255 times the area and half of it, so the error is below 2^60, and
-/// changes no quotient.
-struct Mean {
-    area: u64,
-    inverse: u128,
+#[inline]
+fn next<S: Sum, const N: usize>(sums: &mut &[S]) -> Option<[f32; LANES]> {
+    let lanes = sums.first_chunk::<LANES>()?;
+    *sums = sums.get(N..)?;
+    Some(lanes.map(Into::into))
 }
 
-impl Mean {
-    fn of(area: u64) -> Self {
-        Self { area, inverse: (1 << 64) / u128::from(area.max(1)) + 1 }
-    }
+#[inline]
+fn plus(mut sum: [f32; LANES], lanes: [f32; LANES], weight: f32) -> [f32; LANES] {
+    sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane * weight);
+    sum
+}
 
-    fn of_sum(&self, sum: u64) -> u8 {
-        let rounded = u128::from(sum + self.area / 2);
-        u8::try_from((rounded * self.inverse) >> 64).unwrap_or(u8::MAX)
+fn divide_by_opacity<const N: usize>(pixel: &mut [f32; N]) {
+    if let [colours @ .., alpha] = &mut pixel[..] {
+        let alpha = alpha.max(f32::MIN_POSITIVE);
+        colours.iter_mut().for_each(|colour| *colour /= alpha);
     }
 }
 
-/// Appends the mean of each sample, rounded.
-fn push_mean<const N: usize>(
-    sums: &Sums<u64, N>,
-    mean: &Mean,
-    is_transparent: bool,
-    out: &mut Vec<u8>,
-) {
-    match sums.as_slice() {
-        [colours @ .., alpha] if is_transparent => {
-            let of_opaque = |sum: &u64| (sum + alpha / 2) / (*alpha).max(1);
-            out.extend(colours.iter().map(|sum| u8::try_from(of_opaque(sum)).unwrap_or(u8::MAX)));
-            out.push(mean.of_sum(*alpha));
-        }
-        all => out.extend(all.iter().map(|sum| mean.of_sum(*sum))),
-    }
+/// Rounds a mean: added to the number whose last bit stands for one, its fraction goes. A half goes up, even if the
+/// arithmetic before has left it a little short.
+#[inline]
+fn rounded(mean: f32) -> u8 {
+    const SHORT_MAX: f32 = 1.0 / 1024.0;
+    const ONES: f32 = 8_388_608.0;
+    let [low, ..] = (mean + SHORT_MAX + ONES).to_bits().to_le_bytes();
+    low
 }
 
 #[cfg(test)]
@@ -266,9 +369,9 @@ mod tests {
         ] {
             let samples: Vec<u8> = (0..from.0 * from.1 * 4).map(|_| random()).collect();
             let count = (from.0 * from.1) as usize;
-            let transparent = reduced::<4>(&samples, from, to, true);
+            let transparent = reduced::<4, 4>(&samples, from, to);
             assert_eq!(transparent, plain::<4>(&samples, from, to, true));
-            let colours = reduced::<3>(&samples[..count * 3], from, to, false);
+            let colours = reduced::<3, 3>(&samples[..count * 3], from, to);
             assert_eq!(colours, plain::<3>(&samples[..count * 3], from, to, false));
         }
     }
@@ -282,8 +385,7 @@ mod tests {
             ((1, 65_535), (1, 65_534)),
         ] {
             let white = vec![255; (from.0 * from.1) as usize * 4];
-            for has_alpha in [true, false] {
-                let made = reduced::<4>(&white, from, to, has_alpha);
+            for made in [reduced::<4, 4>(&white, from, to), reduced::<4, 3>(&white, from, to)] {
                 assert!(made.iter().all(|sample| *sample == 255), "{from:?} {to:?}");
             }
         }
