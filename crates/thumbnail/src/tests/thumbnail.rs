@@ -146,6 +146,26 @@ fn photographs_become_jpegs_and_flat_pictures_pngs() {
 }
 
 #[test]
+fn samples_of_the_rows_find_the_shorter_kind() {
+    let hash = |x: u32, y: u32| {
+        let mixed = x.wrapping_mul(0x9e37_79b1) ^ y.wrapping_mul(0x85eb_ca6b);
+        (mixed ^ (mixed >> 15)).wrapping_mul(0x2c1b_3c6d) >> 24
+    };
+    // Letters of two shades, or of as many as smooth edges have.
+    let page = |shades: u32| {
+        let picture = RgbImage::from_fn(400, 600, |x, y| {
+            let is_ink = y % 16 < 11 && hash(x, y) < 90;
+            Rgb([u8::try_from(if is_ink { hash(y, x) % shades } else { 250 }).unwrap(); 3])
+        });
+        encoded(&picture.into(), ImageFormat::Png)
+    };
+    for (shades, media_type) in [(1, "image/png"), (200, "image/jpeg")] {
+        let made = make(&page(shades), None).unwrap();
+        assert_eq!(made.media_type, media_type);
+    }
+}
+
+#[test]
 fn what_is_no_image_or_half_of_one_is_refused() {
     for bytes in
         [&b""[..], b"x", b"%PDF-1.7 ................", b"II*\0 a TIFF, which is not one of ours"]
