@@ -113,19 +113,11 @@ impl Made {
         (text, ends)
     }
 
-    /// Adds the text of these entries in blocks of memory that it fills.
+    /// Adds the text of these entries as a block.
     fn close(&mut self, text: &str, ends: &[u32]) {
-        for piece in size::pieces(ends) {
-            let end = |count: usize| {
-                let end = count.checked_sub(1).and_then(|last| ends.get(last)).copied();
-                end.unwrap_or_default()
-            };
-            let start = end(piece.start);
-            let place = |end: u32| usize::try_from(end).unwrap_or(usize::MAX);
-            let own = text.get(place(start)..place(end(piece.end))).unwrap_or_default();
-            let ends = ends.get(piece).unwrap_or_default();
-            let ends = ends.iter().map(|end| end.saturating_sub(start)).collect();
-            self.blocks.push(Block { text: Bytes::copy_from_slice(own.as_bytes()), ends });
+        if !ends.is_empty() {
+            let text = Bytes::copy_from_slice(text.as_bytes());
+            self.blocks.push(Block { text, ends: ends.into() });
         }
     }
 
