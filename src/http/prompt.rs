@@ -1,5 +1,7 @@
 //! The handler of the prompt.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
@@ -9,11 +11,12 @@ use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
-use super::response::{EMPTY_HEADER, JSON, emptiness, prefers, segments};
+use super::response::{Answer, EMPTY_HEADER, JSON, emptiness, prefers, segments};
 use crate::api::prompt::{Prompt, PromptQuery};
 use crate::api::signed_url::ImageAddresses;
 use crate::api::tag::{Rendering, Resource};
-use crate::board::{Board, PromptFormat};
+use crate::board::{Board, PromptFormat, SessionName};
+use crate::service::Service;
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -90,17 +93,28 @@ pub(in crate::http) async fn get(
         Ok(Rendering::of(Resource::Prompt, version).in_format(form))
     };
     let (answer, board) = reading.of(&session, rendering).await?;
-    let mut answer = answer.header(EMPTY_HEADER, emptiness(&board));
-    let spec = query.of(&board)?;
-    // Boxed, so that the future of an unchanged prompt is small.
+    let answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let addresses = addresses(&board);
-    let prompt = Box::pin(Prompt::of(&service, &session, &board, &spec, &addresses)).await?;
+    // Boxed, so that the future of an unchanged prompt is small.
+    Box::pin(shown(answer, service, &session, board, &query, addresses)).await
+}
+
+async fn shown(
+    mut answer: Answer,
+    service: Service,
+    session: &SessionName,
+    board: Arc<Board>,
+    query: &PromptQuery,
+    addresses: ImageAddresses,
+) -> Result<Response, Early> {
+    let spec = query.of(&board)?;
+    let prompt = Prompt::of(&service, session, &board, &spec, &addresses).await?;
     if let Some(budgeted) = &prompt.budgeted {
         answer = answer
             .header(TOKENS, HeaderValue::from(budgeted.cost.tokens()))
             .header(TRUNCATED, HeaderValue::from(budgeted.left_out.total()));
     }
     let media_type = if spec.format == PromptFormat::Markdown { MARKDOWN } else { JSON };
-    let body = Box::pin(segments::body(prompt.segments, service, board)).await?;
+    let body = segments::body(prompt.segments, service, board).await?;
     Ok(answer.body(media_type, body))
 }

@@ -133,9 +133,9 @@ async fn pass(route: Arc<Guarded>, request: Request) -> Result<Response, Infalli
 }
 
 /// The steps that few requests need are boxed, or every request's future would have their size.
-async fn handled(route: Arc<Guarded>, request: Request) -> Response {
+async fn handled(route: Arc<Guarded>, mut request: Request) -> Response {
     let (gate, guard, route) = &*route;
-    let (mut request, rest) = Rest::of(request);
+    let rest = Rest::of(&mut request);
     let id = RequestId::new();
     let client = gate.identify(&mut request);
     let exchange = Exchange::begin(&request, id);
@@ -167,7 +167,11 @@ async fn handled(route: Arc<Guarded>, request: Request) -> Response {
 }
 
 /// Calls the route, and turns a panic of its handler into an answer.
-async fn answer(guard: Option<&Guard>, mut route: Route, request: Request) -> Response {
+fn answer(
+    guard: Option<&Guard>,
+    mut route: Route,
+    request: Request,
+) -> impl Future<Output = Response> + Send {
     let answering = async move {
         match guard {
             Some(guard) => guard.pass(route, request).await,
@@ -177,7 +181,8 @@ async fn answer(guard: Option<&Guard>, mut route: Route, request: Request) -> Re
             },
         }
     };
-    AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(problem_body::panicked)
+    let answering = AssertUnwindSafe(answering).catch_unwind();
+    answering.map(|answered| answered.unwrap_or_else(problem_body::panicked))
 }
 
 /// The reason why a request reaches no route.

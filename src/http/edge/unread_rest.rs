@@ -43,15 +43,16 @@ pub(super) struct Left {
 
 impl Rest {
     /// Wraps the body of a request so that its unread rest is left here.
-    pub(super) fn of(request: Request) -> (Request, Self) {
+    pub(super) fn of(request: &mut Request) -> Self {
         if request.body().is_end_stream() {
-            return (request, Self::default());
+            return Self::default();
         }
         let is_awaited = request.headers().contains_key(header::EXPECT);
         let place = Arc::<Place>::default();
         let rest = Arc::clone(&place);
-        let tracked = |body| Body::new(Tracked { body, is_awaited, is_over: false, rest });
-        (request.map(tracked), Self(Some(place)))
+        let body = std::mem::take(request.body_mut());
+        *request.body_mut() = Body::new(Tracked { body, is_awaited, is_over: false, rest });
+        Self(Some(place))
     }
 
     /// Returns the rest, if the body was dropped before its end.

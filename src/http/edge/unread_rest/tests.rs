@@ -31,7 +31,8 @@ fn endless(pause: Duration) -> (Body, Arc<AtomicUsize>) {
 
 /// Returns true if the connection stays open after an answer that left this body unread.
 async fn goes_on(body: Body) -> bool {
-    let (request, rest) = Rest::of(Request::new(body));
+    let mut request = Request::new(body);
+    let rest = Rest::of(&mut request);
     drop(request);
     let mut response = Response::new(Body::empty());
     if let Some(left) = rest.left() {
