@@ -12,6 +12,7 @@ pub(crate) mod slow_client;
 mod stream;
 
 use std::error::Error;
+use std::pin::Pin;
 use std::task::Poll;
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -171,7 +172,8 @@ impl Connections {
             ClientStream::new(stream, idleness, self.limits.write_stall_max, parsed, departure);
         let mut http = self.http.clone();
         http.timer(heads);
-        let connection = http.serve_connection(TokioIo::new(stream), service);
+        // Boxed, or the task would have room for it in each future that it is passed to.
+        let connection = Box::pin(http.serve_connection(TokioIo::new(stream), service));
         let last_request = last_request(self.shutdown.clone(), Arc::clone(member.idleness()));
         let last_request = Dormant::new(last_request);
         let abort = self.abort.clone();
@@ -199,7 +201,7 @@ type Connection<S> = http1::Connection<TokioIo<ClientStream>, S>;
 /// Serves one connection until it closes. At shutdown, or when a new connection needs its place, the connection
 /// takes no further request; only then may it be aborted.
 async fn run<S>(
-    connection: Connection<S>,
+    mut connection: Pin<Box<Connection<S>>>,
     last_request: Dormant<LastRequest>,
     idleness: &Idleness,
     abort: CancellationToken,
@@ -207,7 +209,6 @@ async fn run<S>(
     S: HttpService<Incoming, ResBody = Body>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,

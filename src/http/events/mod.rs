@@ -281,7 +281,8 @@ impl Frames for Events {
                 return Some(frames);
             }
             let (after, mut out) = (self.cursor, String::new());
-            let look = match self.frames(&mut out).await {
+            // Boxed, so that a stream that waits has no room for a read.
+            let look = match Box::pin(self.frames(&mut out)).await {
                 Ok(look) => look,
                 Err(error) => {
                     tracing::error!(%error, session = %self.session, "a stream of events ended");
