@@ -1,6 +1,7 @@
 """Counts of the kernel and of the processor a request, by `perf stat` where it may and can."""
 
 import shutil
+import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -31,13 +32,13 @@ def counting(pids: list[int]):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "counts"
         command = ["perf", "stat", "-x", ",", "-o", str(file), "-e", ",".join(EVENTS)]
-        command += ["-p", ",".join(str(pid) for pid in pids), "sleep", "3600"]
+        # Without a command of its own, perf counts until it is told to end.
+        command += ["-p", ",".join(str(pid) for pid in pids)]
         perf = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             yield counts
         finally:
-            # SIGINT, at which perf writes what it has.
-            perf.send_signal(2)
+            perf.send_signal(signal.SIGINT)
             perf.wait()
         counts.update(parsed(file.read_text() if file.exists() else ""))
 
