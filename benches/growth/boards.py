@@ -36,7 +36,7 @@ SHORT_ROUNDS, SHORT_APPENDS = 20, 100
 # Of requests that may look at the whole log.
 FEW = 50
 LEAVES_IN_AN_OBJECT = 100
-# Nobody's bound may be what is measured.
+# No limit of the server is reached, or it would be what is measured.
 FLAGS = ["--sessions-max", "10000000", "--session-items-max", "100000000"]
 FLAGS += ["--session-bytes-max", "64GiB", "--memory-budget", "16GiB"]
 
@@ -161,6 +161,9 @@ def leaves(folder: Path, steps: list[int]) -> Iterator[dict]:
             yield {"count": count, **row, **at_rest(server), **restarted(server, request("GET", leaf()))}
 
 
+# Memory, disk and a start.
+KEPT = [RESIDENT, RESTARTED, DISK, START, START_CPU]
+
 SESSIONS = Sweep(
     name="sessions",
     title="Sessions",
@@ -169,11 +172,7 @@ SESSIONS = Sweep(
     columns=[
         Operation("post", "POST of an item to an active one"),
         Operation("list", "GET of a page of 100 of them", least=1_000),
-        RESIDENT,
-        RESTARTED,
-        DISK,
-        START,
-        START_CPU,
+        *KEPT,
     ],
     measured=sessions,
     about=f"Each has one item; at most {ACTIVE:,} are active, which take the POSTs in no order, 16 at a time.",
@@ -189,11 +188,7 @@ ITEMS = Sweep(
         Operation("latest", "GET of the latest"),
         Operation("prompt", "GET of the prompt, `max_tokens=2000`", least=100),
         Operation("none", "GET by a step that none has", least=1_000),
-        RESIDENT,
-        RESTARTED,
-        DISK,
-        START,
-        START_CPU,
+        *KEPT,
         COLD,
         COLD_CPU,
     ],
@@ -214,11 +209,7 @@ LEAVES = Sweep(
         Operation("add", 'PATCH `{"add":1}` of one'),
         Operation("get", "GET of one"),
         Operation("list", "GET of an object of 100", least=100),
-        RESIDENT,
-        RESTARTED,
-        DISK,
-        START,
-        START_CPU,
+        *KEPT,
         COLD,
         COLD_CPU,
     ],
