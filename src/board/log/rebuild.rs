@@ -114,7 +114,8 @@ impl Log {
                     self.parts.remove(index + 1);
                     let part = Part { begin: self.begin, chunk: Arc::new(chunk) };
                     self.parts.set(index, part);
-                    end = end.saturating_sub(1);
+                    // The next may be the first part behind those.
+                    end = end.saturating_sub(1).max(index + 1);
                 }
                 None => index += 1,
             }

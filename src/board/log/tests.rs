@@ -411,3 +411,23 @@ fn many_removals_leave_no_small_chunks() {
     model.check(&log);
     assert!(log.runs(0..log.len()).count() <= 4);
 }
+
+#[test]
+fn a_removal_that_joins_the_oldest_chunks_moves_all_behind() {
+    let (whole, quarter) = (CHUNK_ENTRIES, CHUNK_ENTRIES / 4);
+    let at_once = [(1, 3 * quarter), (quarter, 2 * quarter), (2, whole - 3)];
+    let mut removals = at_once.map(|one| vec![one]).to_vec();
+    removals.push(vec![(1, 1); whole / 2]);
+    for removals in removals {
+        let (mut model, mut log) = (Model::default(), Log::default());
+        // The second chunk is short, since a long item follows.
+        let sizes = [vec![1; whole + quarter], vec![90_000, 1]];
+        let removals = removals.iter().map(|(from, length)| Change::RemoveRun(*from, *length));
+        let changes = sizes.map(Change::Append).into_iter().chain(removals);
+        for (revision, one) in (1..).zip(changes) {
+            change(&mut model, &mut log, &[], &one, revision);
+            model.check(&log);
+        }
+        assert_eq!(log.parts.len(), 2, "the first two are one");
+    }
+}
