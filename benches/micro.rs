@@ -18,7 +18,7 @@ use std::process::Command as Process;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use blackboard::board::stored::{decode_commit, encode_commit};
+use blackboard::board::stored::{Body, decode_commit, encode_commit};
 use blackboard::board::{
     Board, BoardCommand, Command, Commit, Condition, Decision, Frame, Headings, Item, LogCommand,
     LogName, Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write,
@@ -205,17 +205,19 @@ fn commit_encode_and_frame(bencher: Bencher<'_, '_>) {
     let (id, commit) = (SessionId(Uuid::from_u128(1)), a_commit());
     bencher.bench(|| {
         let body = encode_commit(black_box(&commit)).unwrap();
-        Frame::encode(id, commit.revision, &body).unwrap()
+        Frame::encode(id, commit.revision, &Body::of(body.into())).unwrap()
     });
 }
 
 #[divan::bench]
 fn frame_and_commit_decode(bencher: Bencher<'_, '_>) {
     let (id, commit) = (SessionId(Uuid::from_u128(1)), a_commit());
-    let frame = Frame::encode(id, commit.revision, &encode_commit(&commit).unwrap()).unwrap();
+    let frame =
+        Frame::encode(id, commit.revision, &Body::of(encode_commit(&commit).unwrap().into()))
+            .unwrap();
     bencher.bench(|| {
         let body = Frame::decode(id, commit.revision, black_box(&frame)).unwrap();
-        decode_commit(body).unwrap()
+        decode_commit(&body).unwrap()
     });
 }
 

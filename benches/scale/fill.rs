@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use blackboard::board::stored::encode_commit;
+use blackboard::board::stored::{Body, encode_commit};
 use blackboard::board::{
     Board, Command, Condition, Frame, Item, LogCommand, LogName, Moment, Nonce, Policy, Revision,
     SessionId, SessionName, Terms, Timestamp, Write, decide,
@@ -111,7 +111,8 @@ impl Filling<'_> {
         let moment = Moment { now, nonce, policy: &self.policy, qa_pairs: &[], sessions: 0 };
         let decision = decide(board, &write, moment)?;
         let commit = decision.commit.ok_or("an append that changes nothing")?;
-        let frame = Frame::encode(board.id(), commit.revision, &encode_commit(&commit)?)?;
+        let frame =
+            Frame::encode(board.id(), commit.revision, &Body::of(encode_commit(&commit)?.into()))?;
         self.batch.push(Run {
             session: board.id(),
             expected: board.revision(),

@@ -9,6 +9,7 @@ mod commit;
 mod decide;
 mod log;
 mod model;
+pub(crate) mod packed;
 pub(crate) mod size;
 mod state;
 pub mod stored;

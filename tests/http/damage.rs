@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::answer::ask;
 use crate::harness::{Server, finished};
+use crate::images::noise_text;
 use crate::metrics::value;
 
 /// Flips a bit in this column of this session's last row, behind the server's back.
@@ -122,7 +123,7 @@ async fn a_damaged_sessions_archive_has_its_sound_part_and_says_so() {
     let mut server = Server::start();
     let board = server.board("hurt");
     // The last of them is too large to be packed with the others.
-    let large = "x".repeat(300 << 10);
+    let large = noise_text();
     for n in 0..3 {
         board.post("requests", &format!("{{\"n\":{n}}}")).await.is(201);
     }

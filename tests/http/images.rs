@@ -46,6 +46,11 @@ pub(crate) fn noise(width: u32, height: u32) -> Vec<u8> {
     png_of(width, height, &rows.finish().unwrap())
 }
 
+/// A text of 770 kB that hardly gets shorter than half by compression.
+pub(crate) fn noise_text() -> String {
+    noise(620, 620).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn png_of(width: u32, height: u32, rows: &[u8]) -> Vec<u8> {
     let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
     header.extend([8, 0, 0, 0, 0]);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::damage::flip;
 use crate::damaged_log::{frames, harm};
 use crate::harness::{Server, finished};
-use crate::images::noise;
+use crate::images::{noise, noise_text};
 
 const PAGE: usize = 4096;
 
@@ -121,7 +121,7 @@ async fn a_session_with_damage_and_a_lost_image_keeps_the_rest() {
     crate::answer::ask(image).await.is(201);
     board.post("requests", "{\"n\":1}").await.is(201);
     // Too large to be packed with the others.
-    let large = format!("{{\"large\":\"{}\"}}", "x".repeat(300 << 10));
+    let large = format!("{{\"large\":\"{}\"}}", noise_text());
     board.post("requests", &large).await.is(201);
     assert!(server.stop().success());
     let data = server.data();

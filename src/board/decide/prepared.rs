@@ -1,10 +1,11 @@
-//! Large values of a write, built before the write reaches the head of the queue.
+//! Large values of a write, built and compressed before the write reaches the head of the queue.
 //!
 //! They are built against the board published at that time, and change only the cost of a decision, never its result.
 //! A value that does not fit the current board is discarded.
 
 use super::Draft;
 use crate::board::command::{BoardCommand, Command, Edit, Transaction};
+use crate::board::packed::PackedText;
 use crate::board::state::{Made, State, StatePath};
 use crate::board::{Board, Change, Json, StateChange};
 
@@ -22,6 +23,7 @@ struct Part {
     value: Json,
     how: How,
     made: Made,
+    packed: Option<PackedText>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,10 @@ impl Prepared {
                 How::Put => board.state.make_put(path, value.text()),
                 How::Merge => board.state.make_merged(path, value.text()),
             };
-            let part = |made| Part { path: path.clone(), value: value.clone(), how, made };
+            let part = |made| {
+                let packed = PackedText::of(value);
+                Part { path: path.clone(), value: value.clone(), how, made, packed }
+            };
             parts.extend(made.map(part));
         });
         Self(parts)
@@ -52,6 +57,11 @@ impl Prepared {
         let mut bytes = 0;
         each_large(command, &mut |_, value, _| bytes += value.text().len());
         bytes
+    }
+
+    /// Returns the values with their compressed forms, for the commit's body.
+    pub(crate) fn packed(&self) -> Vec<&PackedText> {
+        self.0.iter().filter_map(|part| part.packed.as_ref()).collect()
     }
 
     /// Returns true if there are no prepared values.

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::change::StoredChange;
+use crate::board::packed::{Body, PackedText, Packing};
 use crate::board::{
     AgentName, Change, Commit, Digest, Forgotten, Json, Kept, Key, LogChange, Nonce, Revision,
     Timestamp, TraceId,
@@ -48,18 +49,42 @@ fn is_none(forgotten: &Forgotten) -> bool {
 ///
 /// [`Unreadable`] if the commit cannot be written as JSON, which happens for no valid commit.
 pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, Unreadable> {
-    let stored = StoredCommit {
-        revision: commit.revision,
-        at: commit.at,
-        agent: commit.agent.as_ref().map(Cow::Borrowed),
-        trace: commit.trace,
-        nonce: commit.nonce,
-        idempotency: commit.kept.as_ref().map(StoredKept::from),
-        changes: commit.changes.iter().map(StoredChange::from).collect(),
-    };
     let mut body = Vec::with_capacity(expected_bytes(commit));
-    serde_json::to_writer(&mut body, &stored)?;
+    serde_json::to_writer(&mut body, &StoredCommit::from(commit))?;
     Ok(body)
+}
+
+/// Encodes the body of a commit for its frame. A large one is compressed; its texts that are packed are not compressed
+/// again.
+///
+/// # Errors
+///
+/// [`Unreadable`] as for [`encode_commit`].
+pub(crate) fn encode_body(
+    commit: &Commit,
+    texts: &[&PackedText],
+) -> Result<Body<'static>, Unreadable> {
+    if texts.is_empty() {
+        return encode_commit(commit).map(|body| Body::of(Cow::Owned(body)));
+    }
+    let mut packing = Packing::new(texts);
+    serde_json::to_writer(&mut packing, &StoredCommit::from(commit))?;
+    let packed = packing.finish().map_err(serde_json::Error::io)?;
+    Ok(Body::Packed(packed))
+}
+
+impl<'a> From<&'a Commit> for StoredCommit<'a> {
+    fn from(commit: &'a Commit) -> Self {
+        Self {
+            revision: commit.revision,
+            at: commit.at,
+            agent: commit.agent.as_ref().map(Cow::Borrowed),
+            trace: commit.trace,
+            nonce: commit.nonce,
+            idempotency: commit.kept.as_ref().map(StoredKept::from),
+            changes: commit.changes.iter().map(StoredChange::from).collect(),
+        }
+    }
 }
 
 /// Estimates the size of an appending commit's body, so that the buffer is not reallocated.

@@ -2,21 +2,27 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 5; 1 to 4 are supported too
-//!      1     4  length of the body in bytes, u32, little-endian
-//!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ body, little-endian;
+//!      0     1  format version: 5, or 6 for a compressed body; 1 to 4 are supported too
+//!      1     4  length of the stored body in bytes, u32, little-endian
+//!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ stored body, little-endian;
 //!              before format 3 without the format
-//!      9     n  body
+//!      9     n  the stored body: the body itself, or as `board::packed` describes
 //! ```
 //! The frame does not hold the session and the revision; the reader supplies the expected ones.
 
+use std::borrow::Cow;
+
+use crate::board::packed::{Body, Packed};
 use crate::board::{Revision, SessionId};
 
 /// The maximum size of a commit's body, in bytes.
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
-/// The format in which bodies are written.
+/// The format in which bodies are written as they are.
 const FORMAT: u8 = 5;
+
+/// The format in which bodies are written compressed.
+const PACKED_FORMAT: u8 = 6;
 
 /// The oldest supported format.
 const OLDEST_FORMAT: u8 = 1;
@@ -31,7 +37,7 @@ const HEADER_BYTES: usize = 9;
 pub enum FrameError {
     /// The format is unknown, perhaps that of another version of this program. No byte can be trusted.
     #[error(
-        "commit format {found} is not supported (only {OLDEST_FORMAT} to {FORMAT}); if a newer blackboard wrote \
+        "commit format {found} is not supported (only {OLDEST_FORMAT} to {PACKED_FORMAT}); if a newer blackboard wrote \
          it, upgrade this one"
     )]
     UnknownFormat {
@@ -62,6 +68,9 @@ pub enum FrameError {
         /// The checksum computed.
         found: u32,
     },
+    /// The checksum is right, but the compressed body is invalid.
+    #[error("a commit's compressed body is invalid")]
+    Unpackable,
     /// The body is longer than [`COMMIT_BYTES_MAX`].
     #[error("the commit has {bytes} bytes; the limit is {COMMIT_BYTES_MAX}")]
     TooLarge {
@@ -82,18 +91,23 @@ impl Frame {
     pub fn encode(
         session: SessionId,
         revision: Revision,
-        body: &[u8],
+        body: &Body<'_>,
     ) -> Result<Vec<u8>, FrameError> {
-        let bytes = body.len();
-        let length = u32::try_from(bytes)
-            .ok()
-            .filter(|_| bytes <= COMMIT_BYTES_MAX)
-            .ok_or(FrameError::TooLarge { bytes: size(bytes) })?;
-        let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
-        frame.push(FORMAT);
+        let bytes = body.bytes();
+        if bytes > COMMIT_BYTES_MAX {
+            return Err(FrameError::TooLarge { bytes: size(bytes) });
+        }
+        let (format, stored) = match body {
+            Body::Plain(body) => (FORMAT, &**body),
+            Body::Packed(packed) => (PACKED_FORMAT, packed.stored()),
+        };
+        let length = u32::try_from(stored.len());
+        let length = length.map_err(|_| FrameError::TooLarge { bytes: size(stored.len()) })?;
+        let mut frame = Vec::with_capacity(HEADER_BYTES + stored.len());
+        frame.push(format);
         frame.extend_from_slice(&length.to_le_bytes());
-        frame.extend_from_slice(&checksum(FORMAT, session, revision, body).to_le_bytes());
-        frame.extend_from_slice(body);
+        frame.extend_from_slice(&checksum(format, session, revision, stored).to_le_bytes());
+        frame.extend_from_slice(stored);
         Ok(frame)
     }
 
@@ -105,9 +119,31 @@ impl Frame {
         session: SessionId,
         revision: Revision,
         frame: &[u8],
-    ) -> Result<&[u8], FrameError> {
+    ) -> Result<Cow<'_, [u8]>, FrameError> {
+        let (format, stored) = Self::checked(session, revision, frame)?;
+        if format != PACKED_FORMAT {
+            return Ok(Cow::Borrowed(stored));
+        }
+        let unpacked = Packed::unpack(stored, COMMIT_BYTES_MAX);
+        unpacked.map(Cow::Owned).ok_or(FrameError::Unpackable)
+    }
+
+    /// Checks a frame as [`Frame::decode`] does, but leaves its body compressed.
+    ///
+    /// # Errors
+    /// Any [`FrameError`] but [`FrameError::Unpackable`].
+    pub fn check(session: SessionId, revision: Revision, frame: &[u8]) -> Result<(), FrameError> {
+        Self::checked(session, revision, frame).map(|_| ())
+    }
+
+    /// Returns the format and the stored body of a frame.
+    fn checked(
+        session: SessionId,
+        revision: Revision,
+        frame: &[u8],
+    ) -> Result<(u8, &[u8]), FrameError> {
         match frame.first() {
-            None | Some(OLDEST_FORMAT..=FORMAT) => {}
+            None | Some(OLDEST_FORMAT..=PACKED_FORMAT) => {}
             Some(&found) => return Err(FrameError::UnknownFormat { found }),
         }
         let Some((&[format, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
@@ -121,7 +157,21 @@ impl Frame {
         check_length(u32::from_le_bytes([l0, l1, l2, l3]), body)?;
         let stored = u32::from_le_bytes([c0, c1, c2, c3]);
         let found = checksum(format, session, revision, body);
-        if found == stored { Ok(body) } else { Err(FrameError::ChecksumMismatch { stored, found }) }
+        if found == stored {
+            Ok((format, body))
+        } else {
+            Err(FrameError::ChecksumMismatch { stored, found })
+        }
+    }
+
+    /// Returns the size that a frame would have uncompressed, as its header tells: the measure of a history.
+    #[must_use]
+    pub fn bytes(frame: &[u8]) -> usize {
+        let packed = match frame.split_first_chunk::<HEADER_BYTES>() {
+            Some((&[PACKED_FORMAT, ..], stored)) => Packed::declared(stored),
+            Some(_) | None => None,
+        };
+        packed.map_or(frame.len(), |bytes| HEADER_BYTES.saturating_add(bytes))
     }
 }
 
@@ -169,14 +219,12 @@ mod tests {
 
     #[test]
     fn the_format_is_these_bytes_and_stays_so() {
-        let frame = Frame::encode(SESSION, Revision(0x0102_0304), b"{\"a\":1}").unwrap();
+        let frame =
+            Frame::encode(SESSION, Revision(0x0102_0304), &Body::plain(b"{\"a\":1}")).unwrap();
         let golden =
             [5, 7, 0, 0, 0, 0xd2, 0x69, 0x7c, 0x45, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
         assert_eq!(frame, golden);
-        assert_eq!(
-            Frame::decode(SESSION, Revision(0x0102_0304), &golden),
-            Ok(b"{\"a\":1}".as_slice())
-        );
+        assert_eq!(Frame::decode(SESSION, Revision(0x0102_0304), &golden), Ok(b"{\"a\":1}".into()));
     }
 
     #[test]
@@ -186,13 +234,13 @@ mod tests {
         for (format, crc) in [(1, OLD), (2, OLD)].into_iter().chain(since) {
             let golden = [&[format, 7, 0, 0, 0], &crc[..], b"{\"a\":1}"].concat();
             let body = Frame::decode(SESSION, Revision(0x0102_0304), &golden);
-            assert_eq!(body, Ok(b"{\"a\":1}".as_slice()));
+            assert_eq!(body, Ok(b"{\"a\":1}".into()));
         }
     }
 
     #[test]
     fn a_frame_of_one_format_is_none_of_another() {
-        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
+        let frame = Frame::encode(SESSION, Revision(1), &Body::plain(b"body")).unwrap();
         for format in [1, 2, 3, 4] {
             let mut other = frame.clone();
             other[0] = format;
@@ -204,8 +252,8 @@ mod tests {
     #[test]
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
-        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
-        for found in [0, 6, 255] {
+        let frame = Frame::encode(SESSION, Revision(1), &Body::plain(b"body")).unwrap();
+        for found in [0, 7, 255] {
             let mut other = frame.clone();
             other[0] = found;
             assert_eq!(decode(&other), FrameError::UnknownFormat { found });
@@ -220,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_of_one_session_and_one_revision() {
-        let frame = Frame::encode(SESSION, Revision(1), b"body").unwrap();
+        let frame = Frame::encode(SESSION, Revision(1), &Body::plain(b"body")).unwrap();
         let other = SessionId(Uuid::from_u128(1));
         for wrong in
             [Frame::decode(SESSION, Revision(2), &frame), Frame::decode(other, Revision(1), &frame)]
@@ -233,7 +281,7 @@ mod tests {
     fn a_body_beyond_the_bound_makes_no_frame() {
         let body = vec![0; COMMIT_BYTES_MAX + 1];
         assert_eq!(
-            Frame::encode(SESSION, Revision(1), &body),
+            Frame::encode(SESSION, Revision(1), &Body::plain(&body)),
             Err(FrameError::TooLarge { bytes: 67_108_865 })
         );
     }
@@ -247,8 +295,8 @@ mod tests {
             bit: proptest::sample::Index,
         ) {
             let (session, revision) = (SessionId(Uuid::from_u128(id)), Revision(revision));
-            let mut frame = Frame::encode(session, revision, &body).unwrap();
-            prop_assert_eq!(Frame::decode(session, revision, &frame), Ok(body.as_slice()));
+            let mut frame = Frame::encode(session, revision, &Body::plain(&body)).unwrap();
+            prop_assert_eq!(Frame::decode(session, revision, &frame), Ok(body.as_slice().into()));
             let bit = bit.index(frame.len() * 8);
             frame[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Frame::decode(session, revision, &frame).is_err());

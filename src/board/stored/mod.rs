@@ -1,7 +1,7 @@
 //! Stored forms of commits and bases, in JSON.
 //!
-//! The text of items is kept exactly. This is format 4, named by a frame's version byte. One reader supports formats
-//! 1 to 4; bases exist since format 3. A format never changes: a new member or kind of change makes a new format,
+//! The text of items is kept exactly. This is format 5, named by a frame's version byte; format 6 is the same,
+//! compressed. One reader supports formats 1 to 6; bases exist since format 3. A format never changes: a new member or kind of change makes a new format,
 //! which older servers refuse.
 
 pub mod archive;
@@ -13,7 +13,9 @@ mod parts;
 mod restored;
 mod summary;
 
+pub use crate::board::packed::Body;
 pub use base::{BaseReader, Unsound, base_parts};
+pub(crate) use commit::encode_body;
 pub use commit::{decode_commit, encode_commit};
 pub use summary::{decode_summary, encode_summary};
 

@@ -207,7 +207,7 @@ fn what_formats_1_to_4_wrote_is_still_read() {
         let frame = [&[format][..], &length, &crc, body.as_bytes()].concat();
         let session = SessionId(uuid::Uuid::nil());
         let read = Frame::decode(session, Revision(42), &frame).unwrap();
-        let commit = stored::decode_commit(read).unwrap();
+        let commit = stored::decode_commit(&read).unwrap();
         assert_eq!(commit.changes, whole.changes[..changes]);
         assert_eq!(commit.kept.is_some(), format > 1);
         assert_eq!(text(stored::encode_commit(&commit).unwrap()), body);

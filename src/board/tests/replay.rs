@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::board::*;
 use super::model::Model;
 use super::plan::{Step, in_time, steps};
+use crate::board::stored::Body;
 use crate::board::*;
 use crate::board::{LogChange, SessionChange, SessionCommand};
 
@@ -318,9 +319,9 @@ fn content(board: &Board) -> Board {
 /// Returns the commit as it is read after storing.
 fn stored(board: &Board, commit: &Commit) -> Commit {
     let body = stored::encode_commit(commit).unwrap();
-    let frame = Frame::encode(board.id, commit.revision, &body).unwrap();
+    let frame = Frame::encode(board.id, commit.revision, &Body::plain(&body)).unwrap();
     let read = Frame::decode(board.id, commit.revision, &frame).unwrap();
-    stored::decode_commit(read).unwrap()
+    stored::decode_commit(&read).unwrap()
 }
 
 proptest! {

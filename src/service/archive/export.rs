@@ -3,6 +3,7 @@
 //! A blocking thread reads the store, hands over one piece at a time and waits for its reader. The history is pinned
 //! before the first line, so a later base deletes nothing of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -278,7 +279,7 @@ impl Source<'_> {
         let (mut parts, mut stopped) = (0, None);
         self.pin.read_base(&mut |frame| {
             let written = body(session, base, frame).map_err(Stop::from);
-            match written.and_then(|part| out.line(&part_line(base, part))) {
+            match written.and_then(|part| out.line(&part_line(base, &part))) {
                 Ok(()) => {
                     parts += 1;
                     ControlFlow::Continue(())
@@ -300,7 +301,7 @@ impl Source<'_> {
             let wanted = page.into_iter().take_while(|(revision, _)| *revision <= last);
             let before = at;
             for (revision, frame) in wanted {
-                out.line(&commit_line(revision, body(self.board.id(), revision, &frame)?))?;
+                out.line(&commit_line(revision, &body(self.board.id(), revision, &frame)?))?;
                 at = revision;
                 count += 1;
             }
@@ -313,14 +314,20 @@ impl Source<'_> {
 }
 
 /// Returns the text in a frame.
-fn body(session: SessionId, revision: Revision, frame: &[u8]) -> Result<&str, ServiceError> {
+fn body(
+    session: SessionId,
+    revision: Revision,
+    frame: &[u8],
+) -> Result<Cow<'_, str>, ServiceError> {
     let body = Frame::decode(session, revision, frame).map_err(|error| error.to_string());
-    body.and_then(|body| std::str::from_utf8(body).map_err(|error| error.to_string())).map_err(
-        |error| {
-            tracing::error!(%session, %revision, error, "the stored history is damaged");
-            ServiceError::Damaged
-        },
-    )
+    let text = body.and_then(|body| match body {
+        Cow::Borrowed(body) => str::from_utf8(body).map(Cow::Borrowed).map_err(|e| e.to_string()),
+        Cow::Owned(body) => String::from_utf8(body).map(Cow::Owned).map_err(|e| e.to_string()),
+    });
+    text.map_err(|error| {
+        tracing::error!(%session, %revision, error, "the stored history is damaged");
+        ServiceError::Damaged
+    })
 }
 
 fn read_commit(

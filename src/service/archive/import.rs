@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::board::stored::Body;
 use crate::board::stored::archive::{ArchiveReader, Fault, LINE_BYTES_MAX, Taken};
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Command, Digest, Frame, Rejected, Revision, SessionCommand, SessionId,
@@ -289,9 +290,10 @@ impl Runs {
         }
         let too_large =
             |_| ServiceError::CommitTooLarge { bytes: body.len(), max: COMMIT_BYTES_MAX };
-        let frame = Frame::encode(self.session, revision, body).map_err(too_large)?;
+        let frame =
+            Frame::encode(self.session, revision, &Body::of(body.into())).map_err(too_large)?;
         self.frame_bytes += frame.len();
-        self.bytes += frame.len() as u64;
+        self.bytes += Frame::bytes(&frame) as u64;
         self.frames.push(frame);
         Ok(())
     }

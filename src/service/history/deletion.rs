@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::board::stored::Body;
 use crate::board::{
     Board, Commit, Frame, Revision, SessionId, SessionName, Summary, Timestamp, admit, stored,
 };
@@ -31,8 +32,8 @@ pub(crate) fn end_before(
     let revision = Revision(commit.revision.0.checked_sub(1)?);
     let board = Board::ending(session, name.clone(), revision, updated_at);
     admit(&board, commit).ok()?;
-    let framed =
-        stored::base_parts(&board).map(|part| Frame::encode(session, revision, &part.ok()?).ok());
+    let framed = stored::base_parts(&board)
+        .map(|part| Frame::encode(session, revision, &Body::plain(&part.ok()?)).ok());
     Some(End { revision, parts: framed.collect::<Option<_>>()? })
 }
 

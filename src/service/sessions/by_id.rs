@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::session::Session;
+use crate::board::stored::Body;
 use crate::board::{Frame, Revision, SessionId, Summary, size, stored};
 use crate::store::SummaryRow;
 
@@ -138,7 +139,7 @@ pub(crate) fn summary_row(summary: &Summary) -> Option<SummaryRow> {
     let (session, revision) = (summary.extent.session, summary.extent.revision);
     let framed =
         stored::encode_summary(summary).map_err(|error| error.to_string()).and_then(|body| {
-            Frame::encode(session, revision, &body).map_err(|error| error.to_string())
+            Frame::encode(session, revision, &Body::plain(&body)).map_err(|error| error.to_string())
         });
     match framed {
         Ok(frame) => Some(SummaryRow { session, revision, frame }),
@@ -153,7 +154,7 @@ pub(crate) fn summary_row(summary: &Summary) -> Option<SummaryRow> {
 pub(crate) fn summary_of(row: &SummaryRow) -> Option<Summary> {
     let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
     let read = body.and_then(|body| {
-        stored::decode_summary(row.session, body).map_err(|error| error.to_string())
+        stored::decode_summary(row.session, &body).map_err(|error| error.to_string())
     });
     let summary = read.inspect_err(|error| {
         let SummaryRow { session, revision, .. } = row;

@@ -21,23 +21,27 @@ pub(crate) const REPLAY_PAGE: PageMax = PageMax { commits: 1024, bytes: 4 << 20 
 /// A page of the next commit alone.
 pub(crate) const ONE: PageMax = PageMax { commits: 1, bytes: 1 };
 
-/// Returns the commits after a revision, each with the bytes of its frame. A gap means that commits were deleted
-/// meanwhile.
+/// Returns the commits after a revision, each with the bytes of its uncompressed frame; at most the page's bytes of
+/// these, unless the first alone has more. A gap means that commits were deleted meanwhile.
 pub(crate) fn framed(
     store: &dyn Store,
     session: SessionId,
     after: Revision,
     max: PageMax,
 ) -> Result<Vec<(Commit, usize)>, ServiceError> {
-    let mut commits = Vec::new();
+    let (mut commits, mut bytes) = (Vec::new(), 0);
     let mut last = after;
     for (revision, frame) in store.commits(session, after, max)? {
-        let commit = decode(session, revision, &frame)?;
+        if bytes >= max.bytes {
+            break;
+        }
+        let (commit, of) = (decode(session, revision, &frame)?, Frame::bytes(&frame));
         if !commit.follows(last) {
             return Err(ServiceError::Compacted { oldest: Revision(revision.0.saturating_sub(1)) });
         }
         last = revision;
-        commits.push((commit, frame.len()));
+        bytes += of;
+        commits.push((commit, of));
     }
     Ok(commits)
 }
@@ -47,7 +51,7 @@ fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Commit
         tracing::error!(%session, %revision, %error, "a stored commit is damaged");
         ServiceError::Damaged
     })?;
-    stored::decode_commit(body).map_err(|error| {
+    stored::decode_commit(&body).map_err(|error| {
         tracing::error!(%session, %revision, %error, "a stored commit cannot be read");
         ServiceError::Damaged
     })
@@ -286,7 +290,8 @@ impl Whole {
     /// Takes the next part; returns true if more are of use.
     pub(crate) fn take(&mut self, revision: Revision, frame: &[u8]) -> ControlFlow<()> {
         let part = Frame::decode(self.session, revision, frame).map_err(|error| error.to_string());
-        let taken = part.and_then(|part| self.reader.take(part).map_err(|error| error.to_string()));
+        let taken =
+            part.and_then(|part| self.reader.take(&part).map_err(|error| error.to_string()));
         self.unreadable = taken.err();
         if self.unreadable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -1,6 +1,7 @@
 //! Snapshots: stored boards that shorten the replay of a long history. A cache.
 
 use super::session::{Published, Session};
+use crate::board::stored::Body;
 use crate::board::{Board, Frame, stored};
 use crate::service::error::ServiceError;
 use crate::store::{EmbeddedStore, StoreError};
@@ -50,7 +51,7 @@ pub(crate) fn put_parts(
     let mut fault = None;
     let mut parts = stored::base_parts(board).map_while(|part| {
         let framed = part.map_err(|error| error.to_string()).and_then(|part| {
-            Frame::encode(session, revision, &part).map_err(|error| error.to_string())
+            Frame::encode(session, revision, &Body::plain(&part)).map_err(|error| error.to_string())
         });
         framed.map_err(|error| fault = Some(error)).ok()
     });

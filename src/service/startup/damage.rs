@@ -159,7 +159,7 @@ impl Loading {
     ) -> Result<(), DamageCause> {
         let part = Frame::decode(session, revision, frame)?;
         if let Some(base) = &mut self.base {
-            base.take(part)?;
+            base.take(&part)?;
         }
         Ok(())
     }
@@ -174,11 +174,11 @@ impl Loading {
     pub(crate) fn follow(&mut self, record: &Record<'_>) -> Result<(), DamageCause> {
         self.end_base()?;
         let body = Frame::decode(record.session, record.revision, record.frame)?;
-        let commit = stored::decode_commit(body)?;
+        let commit = stored::decode_commit(&body)?;
         admit(&self.board, &commit)?;
         self.learn_name(&commit);
         apply(&mut self.board, &commit);
-        self.history_bytes += record.frame.len() as u64;
+        self.history_bytes += Frame::bytes(record.frame) as u64;
         Ok(())
     }
 

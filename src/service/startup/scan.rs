@@ -217,7 +217,7 @@ impl Finding<'_> {
         {
             // A later commit whose row has a wrong revision is not skipped.
             let Record { journal_id, session, revision, frame } = *record;
-            if let Err(error) = Frame::decode(session, revision, frame) {
+            if let Err(error) = Frame::check(session, revision, frame) {
                 let damage = slot.spoil(session, revision, error.into());
                 self.damage.push(Damage { journal_id, ..damage });
             }

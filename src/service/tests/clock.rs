@@ -89,7 +89,7 @@ pub(crate) fn commits(dir: &Path) -> Vec<Commit> {
             return std::ops::ControlFlow::Continue(());
         };
         let body = Frame::decode(record.session, record.revision, record.frame).unwrap();
-        commits.push(stored::decode_commit(body).unwrap());
+        commits.push(stored::decode_commit(&body).unwrap());
         std::ops::ControlFlow::Continue(())
     };
     open(dir).replay(&mut take).unwrap();

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::clock::open;
 use super::service::POLICY;
-use crate::board::{Digest, Epoch, Revision, SessionId, Timestamp};
+use crate::board::{Digest, Epoch, Frame, Revision, SessionId, Timestamp};
 use crate::service::{Clock, Service};
 use crate::store::{
     Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned,
@@ -107,7 +107,7 @@ impl SharedStore for Common {
                 let base = self.store.base(session).unwrap();
                 let max = PageMax { commits: usize::MAX, bytes: usize::MAX };
                 let kept = self.store.commits(session, base.unwrap_or_default(), max).unwrap();
-                let history_bytes = kept.iter().map(|(_, frame)| frame.len() as u64).sum();
+                let history_bytes = kept.iter().map(|(_, frame)| Frame::bytes(frame) as u64).sum();
                 Some(Head { session, revision, base, history_bytes })
             });
             heads.max_by_key(|head| head.revision)

@@ -208,8 +208,7 @@ fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
 async fn poison(dir: &Path) {
     let service = start(dir);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 20 >> 1)));
-    let too_much = append("s", LogName::Requests, vec![large; 12]);
+    let too_much = append("s", LogName::Requests, noise(12));
     let (lost, refused) = tokio::join!(
         service.receipt(too_much, vec![]),
         service.receipt(

@@ -208,8 +208,7 @@ async fn poison(dir: &Path) {
     };
     let service = Service::start(Arc::new(open(dir)), POLICY, clock).unwrap();
     service.carry_out("s", put("a", "1", Some("10s"))).await.unwrap();
-    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
-    let too_much = append("t", LogName::Requests, vec![large; 12]);
+    let too_much = append("t", LogName::Requests, noise(12));
     let lost = service.receipt(too_much, vec![]).await;
     assert!(matches!(lost, Err(ServiceError::Poisoned { outcome_unknown: true })), "{lost:?}");
     hand.set(10_000);

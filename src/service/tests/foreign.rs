@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::clock::{add, by, claim, keyed, put, value};
 use super::common::{Common, serve, two};
 use super::service::*;
+use crate::board::stored::Body;
 use crate::board::{
     Condition, Frame, LogName, Matches, Moment, Nonce, Rejected, Revision, SessionCommand,
     Timestamp, decide, stored,
@@ -29,7 +30,7 @@ fn come_between(store: &SqliteStore, run: &Run, write: &Write) {
     let moment = Moment { now: Timestamp(0), nonce, policy: &POLICY, qa_pairs: &[], sessions: 0 };
     let commit = decide(&board, write, moment).unwrap().commit.unwrap();
     let body = stored::encode_commit(&commit).unwrap();
-    let frames = vec![Frame::encode(run.session, commit.revision, &body).unwrap()];
+    let frames = vec![Frame::encode(run.session, commit.revision, &Body::plain(&body)).unwrap()];
     let expected = board.revision();
     let foreign = Run { expected, frames, claim: None, group: None, ends: None, ..run.clone() };
     assert_eq!(store.append(&[foreign]), [crate::store::Outcome::Appended]);

@@ -338,8 +338,7 @@ async fn poison(dir: &Path) {
     let service = start(dir);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
     let held = Held::new(&service).await;
-    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
-    let too_much = append("s", LogName::Requests, vec![large; 3]);
+    let too_much = append("s", LogName::Requests, noise(6));
     let too_much = keyed(too_much, "k", "");
     let mut first = Box::pin(service.write(too_much.clone(), vec![], Some(keep())));
     let mut repeat = Box::pin(service.write(too_much, vec![], Some(keep())));

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use super::clock::Held;
 pub(crate) use crate::board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
-use crate::board::{Condition, Item, Policy, Rejected, Revision, Screenshot, Seq};
+use crate::board::{Condition, Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq};
 use crate::service::*;
-use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
+use crate::store::{PageMax, SqliteOptions, SqliteStore, SyncLevel};
 
 pub(crate) const POLICY: Policy = Policy {
     auto_create: true,
@@ -95,6 +95,20 @@ pub(crate) fn append(session: &str, log: LogName, items: Vec<Item>) -> Write {
 
 pub(crate) fn request(session: &str, text: &str) -> Write {
     append(session, LogName::Requests, vec![item(text)])
+}
+
+/// Items of half a MiB that hardly get shorter by compression.
+pub(crate) fn noise(count: u64) -> Vec<Item> {
+    const WORDS: u64 = (1 << 19) / 16;
+    // SplitMix64, by Steele, Lea and Flood.
+    let word = |n: u64| {
+        let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        format!("{:016x}", z ^ (z >> 31))
+    };
+    let text = |n: u64| (n * WORDS..(n + 1) * WORDS).map(word).collect::<String>();
+    (1..=count).map(|n| item(&format!(r#"{{"a":"{}"}}"#, text(n)))).collect()
 }
 
 /// A post of one screenshot with these bytes.
@@ -203,6 +217,45 @@ async fn a_restart_gives_equal_boards() {
     let entry = shots.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
     let image = service.image(&shots, entry.item.image().unwrap()).await.unwrap();
     assert_eq!(image, b"a");
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_values_are_stored_compressed_and_read_back_whole() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    let value = |turn: usize| {
+        let members = (0..100_000).map(|n| format!(r#""m{n}":{}"#, n + turn));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    };
+    for turn in 0..4 {
+        let value = Json::from_json(&value(turn), 8).unwrap();
+        let put = Edit::Put { value, ttl: None };
+        let write = write_to("s", Command::State("large".parse().unwrap(), put));
+        service.receipt(write, vec![]).await.unwrap();
+    }
+    let text = format!(r#"{{"text":"{}"}}"#, "many words ".repeat(50_000));
+    service.receipt(request("s", &text), vec![]).await.unwrap();
+    let before = all_published(&service);
+    let session = service.inner.sessions.directory.get(&name("s")).unwrap();
+    let (now, max) = (session.extent(), PageMax { commits: 9, bytes: usize::MAX });
+    let frames = service.inner.deps.store.commits(now.session, Revision::default(), max).unwrap();
+    let stored: usize = frames.iter().map(|(_, frame)| frame.len()).sum();
+    let (_, published) = &before[0];
+    assert!(published.history_bytes > 5_000_000 && stored < 2_500_000, "{stored}");
+    // Each page of the history is bounded by what its commits take uncompressed.
+    let mut at = Revision::default();
+    for revision in 1..=5 {
+        let page = service.history(now, at).await.unwrap();
+        assert_eq!(page.iter().map(|commit| commit.revision.0).collect::<Vec<_>>(), [revision]);
+        at = Revision(revision);
+    }
+    stop(service).await;
+
+    let service = start(dir.path());
+    let after = all_published(&service);
+    assert_eq!(after[0].1.board, published.board);
+    assert_eq!(after[0].1.history_bytes, published.history_bytes);
     stop(service).await;
 }
 

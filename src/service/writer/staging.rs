@@ -7,8 +7,8 @@ use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
     Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Digest, Extent, Frame, Json, Kept,
-    Key, KeyReused, Moment, Nonce, Rejected, Revision, SessionCommand, SessionId, SessionName,
-    Summary, Timestamp, decide, decide_prepared, decide_unread, expire, stored,
+    Key, KeyReused, Moment, Nonce, Prepared, Rejected, Revision, SessionCommand, SessionId,
+    SessionName, Summary, Timestamp, decide, decide_prepared, decide_unread, expire, stored,
 };
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
@@ -249,7 +249,7 @@ impl Staging {
             let Some(commit) = expire(&self.board, due, nonce()) else { break };
             let mut next = Board::clone(&self.board);
             apply(&mut next, &commit);
-            let frame = framed(next.id(), &commit)?;
+            let frame = framed(next.id(), &commit, &Prepared::default())?;
             self.add(Arc::new(next), commit, frame);
         }
         Ok(())
@@ -338,7 +338,7 @@ impl Staging {
         let Some(mut commit) = commit else { return Ok(Verdict::Done { receipt, bytes: 0 }) };
         keep_answer(job, &mut commit, &mut receipt, due)?;
         let keyed = commit.kept.is_some();
-        let frame = framed(receipt.board.id(), &commit)?;
+        let frame = framed(receipt.board.id(), &commit, &job.prepared)?;
         // Nothing fails from here on, or a refused command would leave parts in the next run.
         if let Command::Session(SessionCommand::Adopt { board, .. }) = &job.write.command {
             // The session's stored history is the staged one; revisions that the name had already are skipped.
@@ -372,9 +372,9 @@ impl Staging {
         Some(Arc::new(Board::absent(id, self.board.revision())))
     }
 
-    /// Stages a commit that was applied already, so that no inapplicable one is stored.
+    /// Stages a commit that was applied already, so that no inapplicable one is stored. Returns the bytes to store.
     fn add(&mut self, next: Arc<Board>, commit: Commit, frame: Vec<u8>) -> usize {
-        let bytes = frame.len();
+        let (bytes, stored) = (Frame::bytes(&frame), frame.len());
         let removes = commit.only_removes();
         self.grows |= !removes;
         self.shrinks |= removes;
@@ -387,18 +387,22 @@ impl Staging {
         self.closed = commit.ends_session();
         self.frames.push(frame);
         self.commits.push((Arc::new(commit), bytes));
-        bytes
+        stored
     }
 }
 
 /// Returns a commit's stored form.
-fn framed(session: SessionId, commit: &Commit) -> Result<Vec<u8>, ServiceError> {
+fn framed(
+    session: SessionId,
+    commit: &Commit,
+    prepared: &Prepared,
+) -> Result<Vec<u8>, ServiceError> {
     let too_large = |bytes| ServiceError::CommitTooLarge { bytes, max: COMMIT_BYTES_MAX };
-    let body = stored::encode_commit(commit).map_err(|error| {
+    let body = stored::encode_body(commit, &prepared.packed()).map_err(|error| {
         tracing::error!(%error, "a commit could not be encoded");
         ServiceError::Fault
     })?;
-    Frame::encode(session, commit.revision, &body).map_err(|_| too_large(body.len()))
+    Frame::encode(session, commit.revision, &body).map_err(|_| too_large(body.bytes()))
 }
 
 fn refused(rejected: Rejected, head: Revision) -> ServiceError {

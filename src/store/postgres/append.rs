@@ -163,7 +163,7 @@ impl<'a> Bound<'a> {
             session: run.session.0,
             expected: run.expected.0.cast_signed(),
             head: run.head().0.cast_signed(),
-            bytes: run.frame_bytes().cast_signed(),
+            bytes: run.history_bytes().cast_signed(),
             revisions,
             frames: run.frames.iter().map(Vec::as_slice).collect(),
             row: row.map(RowBound::of),

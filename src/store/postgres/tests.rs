@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::append::FOLLOW;
 use super::connection;
 use super::*;
+use crate::board::stored::Body;
 use crate::board::{Digest, Frame};
 use crate::store::{BlobStore as _, NameClaim, PostgresError, SessionRow};
 
@@ -40,7 +41,9 @@ fn run(name: &str, session: SessionId, expected: u64, blobs: Vec<Digest>) -> Run
         session,
         expected: Revision(expected),
         ends: None,
-        frames: vec![Frame::encode(session, revision, name.as_bytes()).expect("a frame")],
+        frames: vec![
+            Frame::encode(session, revision, &Body::plain(name.as_bytes())).expect("a frame"),
+        ],
         claim: (expected == 0).then_some(claim),
         grows: true,
         adopts: false,
@@ -211,7 +214,8 @@ fn a_server_that_stands_still_does_not_keep_its_locks() {
     let outcomes = still.exclusively(&[b"a".to_vec()], &mut || {
         // As if this server had been stopped while it decides.
         let mut of_other = run("a", one, 1, vec![]);
-        of_other.frames = vec![Frame::encode(one, Revision(2), b"other").expect("a frame")];
+        of_other.frames =
+            vec![Frame::encode(one, Revision(2), &Body::plain(b"other")).expect("a frame")];
         appended = other.append(&[of_other, run("b", two, 0, vec![])]);
         vec![run("a", one, 1, vec![])]
     });

@@ -6,12 +6,14 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::sqlite::{ANNA, BERT, OPTIONS, Part, database, open, replayed, run, stored};
+use crate::board::stored::Body;
 use crate::board::{Frame, FrameError};
 use crate::store::*;
 
 /// The frames of a base with these bodies.
 pub(crate) fn frames<B: AsRef<[u8]>>(session: SessionId, base: u64, bodies: &[B]) -> Vec<Vec<u8>> {
-    let frame = |body: &B| Frame::encode(session, Revision(base), body.as_ref()).unwrap();
+    let frame =
+        |body: &B| Frame::encode(session, Revision(base), &Body::plain(body.as_ref())).unwrap();
     bodies.iter().map(frame).collect()
 }
 

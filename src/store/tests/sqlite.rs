@@ -1,5 +1,6 @@
 //! Tests of the embedded store on a sound disk.
 
+use std::borrow::Cow;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::board::Digest;
+use crate::board::stored::Body;
 use crate::board::{Frame, FrameError};
 use crate::store::*;
 
@@ -28,7 +30,9 @@ pub(crate) fn open(dir: &Path) -> SqliteStore {
 pub(crate) fn run<B: AsRef<[u8]>>(session: SessionId, expected: u64, bodies: &[B]) -> Run {
     let frames = (expected + 1..)
         .zip(bodies)
-        .map(|(revision, body)| Frame::encode(session, Revision(revision), body.as_ref()).unwrap())
+        .map(|(revision, body)| {
+            Frame::encode(session, Revision(revision), &Body::plain(body.as_ref())).unwrap()
+        })
         .collect();
     Run {
         session,
@@ -49,7 +53,7 @@ pub(crate) type Row = (u64, SessionId, u64, Result<Vec<u8>, FrameError>);
 pub(crate) type Part = (SessionId, u64, Result<Vec<u8>, FrameError>);
 
 fn decode(session: SessionId, revision: Revision, frame: &[u8]) -> Result<Vec<u8>, FrameError> {
-    Frame::decode(session, revision, frame).map(<[u8]>::to_vec)
+    Frame::decode(session, revision, frame).map(Cow::into_owned)
 }
 
 /// All that a replay gives, decoded; a commit that is compacted has no place in the journal, here 0.

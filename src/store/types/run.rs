@@ -1,6 +1,6 @@
 //! Runs of commits to append, and their outcomes.
 
-use crate::board::{Digest, Revision, SessionId, Timestamp};
+use crate::board::{Digest, Frame, Revision, SessionId, Timestamp};
 
 /// Consecutive commits of one session, stored all or none.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Run {
     pub expected: Revision,
     /// The end with which the session's history begins from then on, in the same transaction.
     pub ends: Option<End>,
-    /// One [`Frame`](crate::board::Frame) for each commit, in order.
+    /// One [`Frame`] for each commit, in order.
     pub frames: Vec<Vec<u8>>,
     /// The claim of the session's name, if the run creates, adopts or ends the session.
     pub claim: Option<NameClaim>,
@@ -92,6 +92,13 @@ impl Run {
     pub fn head(&self) -> Revision {
         // A session deleted earlier gets its end without a frame.
         self.frames.iter().fold(self.after(), |head, _| head.next()).max(self.expected)
+    }
+
+    /// Returns what the frames add to the bytes of the session's history.
+    #[must_use]
+    pub fn history_bytes(&self) -> u64 {
+        let bytes: usize = self.frames.iter().map(|frame| Frame::bytes(frame)).sum();
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
     /// Returns the total length of the frames.

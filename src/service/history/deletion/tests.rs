@@ -158,7 +158,7 @@ fn delete_as_before(dir: &Path) {
         changes: vec![crate::board::Change::Session(SessionChange::Deleted)],
     };
     let body = stored::encode_commit(&commit).unwrap();
-    let frames = vec![Frame::encode(session, head.next(), &body).unwrap()];
+    let frames = vec![Frame::encode(session, head.next(), &Body::plain(&body)).unwrap()];
     let run = Run {
         session,
         expected: head,

@@ -1,9 +1,12 @@
 //! Tests of changed bits in segments: detected, limited to one session, caches distrusted.
 
+use std::borrow::Cow;
+
 use rusqlite::types::Value;
 use tempfile::TempDir;
 
 use crate::board::Frame;
+use crate::board::stored::Body;
 use crate::store::tests::bases::{five, frames};
 use crate::store::tests::compaction::compact_all;
 use crate::store::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
@@ -136,7 +139,7 @@ fn summary(session: SessionId, revision: u64, text: &str) -> SummaryRow {
     SummaryRow {
         session,
         revision,
-        frame: Frame::encode(session, revision, text.as_bytes()).unwrap(),
+        frame: Frame::encode(session, revision, &Body::plain(text.as_bytes())).unwrap(),
     }
 }
 
@@ -201,7 +204,7 @@ fn put_snapshot(store: &SqliteStore, revision: u64, bodies: &[&str]) -> Result<(
 fn snapshot(store: &SqliteStore, up_to: u64) -> (Option<u64>, Vec<String>) {
     let mut bodies = Vec::new();
     let read = store.read_snapshot(ANNA, Revision(up_to), &mut |revision, frame| {
-        let body = Frame::decode(ANNA, revision, frame).map(<[u8]>::to_vec);
+        let body = Frame::decode(ANNA, revision, frame).map(Cow::into_owned);
         bodies.extend(body.ok().map(|body| String::from_utf8(body).unwrap()));
         ControlFlow::Continue(())
     });

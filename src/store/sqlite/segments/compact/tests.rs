@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::board::Frame;
+use crate::board::stored::Body;
 use crate::store::sqlite::rows::journal;
 use crate::store::sqlite::schema;
 use crate::store::tests::compaction::compact_all;
@@ -40,7 +41,7 @@ fn batch(sessions: std::ops::Range<u64>, head: u64, commits: u64) -> Vec<Run> {
     let run = |number| {
         let frame = |revision| {
             let body = body(number << 24 | revision);
-            Frame::encode(session(number), Revision(revision), &body).unwrap()
+            Frame::encode(session(number), Revision(revision), &Body::plain(&body)).unwrap()
         };
         Run {
             session: session(number),

@@ -4,6 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
+use crate::board::stored::Body;
 use crate::board::{Frame, Revision, SessionId};
 use crate::store::sqlite::rows::append::*;
 use crate::store::tests::bases::{part, put};
@@ -16,7 +17,7 @@ pub(super) fn ending(session: SessionId, head: u64, before: &[&str]) -> Run {
     deletes.frames = run(session, deletes.head().0, &["gone"]).frames;
     let revision = Revision(head + before.len() as u64);
     let parts = ["name", "end"]
-        .map(|body| Frame::encode(session, revision, body.as_bytes()).unwrap())
+        .map(|body| Frame::encode(session, revision, &Body::plain(body.as_bytes())).unwrap())
         .to_vec();
     Run { ends: Some(End { revision, parts }), grows: false, ..deletes }
 }
@@ -37,7 +38,8 @@ fn rich(dir: &TempDir) -> SqliteStore {
     put(&store, ANNA, 2, &["secret base"]).unwrap();
     assert_eq!(store.set_base(ANNA, Revision(2)), Outcome::Appended);
     compact_all(&store);
-    let frame = |revision| Frame::encode(ANNA, Revision(revision), b"secret").unwrap();
+    let frame =
+        |revision| Frame::encode(ANNA, Revision(revision), &Body::plain(b"secret")).unwrap();
     let summary = SummaryRow { session: ANNA, revision: Revision(3), frame: frame(3) };
     store.put_summaries(&[summary]).unwrap();
     store.put_snapshot(ANNA, Revision(3), &mut [frame(3)].into_iter()).unwrap();
