@@ -18,10 +18,32 @@ pub struct Dormant<T> {
     wakes: Option<Arc<Wakes>>,
 }
 
-/// The wakes of a dormant future, passed on to its task.
-struct Wakes {
+/// The wakes of a future, passed on to its task.
+#[derive(Debug)]
+pub struct Wakes {
     is_woken: AtomicBool,
     task: AtomicWaker,
+}
+
+impl Wakes {
+    /// Returns the wakes of a future that is polled with their waker for this task.
+    #[must_use]
+    pub fn of(cx: &Context<'_>) -> Arc<Self> {
+        let wakes = Self { is_woken: AtomicBool::new(false), task: AtomicWaker::new() };
+        wakes.task.register(cx.waker());
+        Arc::new(wakes)
+    }
+
+    /// Returns true if the future was woken since these were made or taken. Otherwise the task is woken with it.
+    pub fn is_woken(&self, cx: &Context<'_>) -> bool {
+        // In this order: a wake after the look wakes the task.
+        self.task.register(cx.waker());
+        self.is_woken.load(Ordering::Acquire)
+    }
+
+    fn take(&self) {
+        self.is_woken.store(false, Ordering::Release);
+    }
 }
 
 impl Wake for Wakes {
@@ -48,14 +70,11 @@ impl<T> Future for Dormant<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         let Self { wait, wakes } = &mut *self;
-        let first = || Arc::new(Wakes { is_woken: true.into(), task: AtomicWaker::new() });
-        let wakes = wakes.get_or_insert_with(first);
-        // In this order: a wake after the look wakes the task.
-        wakes.task.register(cx.waker());
-        if !wakes.is_woken.load(Ordering::Acquire) {
+        if wakes.as_ref().is_some_and(|wakes| !wakes.is_woken(cx)) {
             return Poll::Pending;
         }
-        wakes.is_woken.store(false, Ordering::Release);
+        let wakes = wakes.get_or_insert_with(|| Wakes::of(cx));
+        wakes.take();
         wait.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(wakes))))
     }
 }

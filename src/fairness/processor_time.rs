@@ -5,16 +5,15 @@
 //! clients than a few. Nothing is held while a task waits, so there is no deadlock.
 
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use futures_util::task::AtomicWaker;
 use tokio::task::yield_now;
 
 use super::{Busy, Client, Limiter, Place, Share};
+use crate::cancellation::Wakes;
 
 /// The processor time that a request may use before it asks.
 const UNASKED: Duration = Duration::from_millis(1);
@@ -51,35 +50,9 @@ pub struct Meter {
     used: Duration,
     last: Option<Instant>,
     turn: Turn,
-    /// Those of the last poll, if it was an expensive task's and is pending.
+    /// Those of the last poll, if it was an expensive task's and is pending. Some callers poll once more before they
+    /// wait, as hyper does with a body: a task that took a turn for that, which wakes it, would never wait.
     wakes: Option<Arc<Wakes>>,
-}
-
-/// The wakes of work that is pending. Some callers poll once more before they wait, as hyper does with a body: a task
-/// that took a turn for that, which wakes it, would never wait.
-#[derive(Default)]
-struct Wakes {
-    is_woken: AtomicBool,
-    task: AtomicWaker,
-}
-
-impl Wakes {
-    /// Returns true if the work was woken. Otherwise the task is woken with it.
-    fn is_woken(&self, cx: &Context<'_>) -> bool {
-        self.task.register(cx.waker());
-        self.is_woken.load(Ordering::Acquire)
-    }
-}
-
-impl Wake for Wakes {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.is_woken.store(true, Ordering::Release);
-        self.task.wake();
-    }
 }
 
 impl Meter {
@@ -112,8 +85,7 @@ impl Meter {
         }
         self.wakes = None;
         let place = ready!(self.poll_turn(cx));
-        let wakes = Arc::new(Wakes::default());
-        wakes.task.register(cx.waker());
+        let wakes = Wakes::of(cx);
         let waker = Waker::from(Arc::clone(&wakes));
         let polled = self.timed(begun, || poll(&mut Context::from_waker(&waker)));
         drop(place);
@@ -183,7 +155,8 @@ pub async fn in_slices<F: Future>(client: Client, work: F) -> F::Output {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
     use std::thread::sleep;
 
     use futures_util::poll;
