@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::directory::{Directory, Unanswered, owners_policy};
+use crate::board::SessionName;
 use crate::config::StoreUrlParser;
 use crate::printable::line;
 use crate::service::check;
@@ -151,11 +152,21 @@ impl Made {
         images.filter(move |image| !self.lost.iter().any(|lost| tells(lost, image)))
     }
 
+    /// Returns the names of which something was damaged, though no session lost a part.
+    fn ends_lost(&self) -> impl Iterator<Item = &SessionName> {
+        let damage = self.soundness.damage.iter().filter(|damage| damage.is_of_history());
+        let names: BTreeSet<_> = damage.filter_map(|damage| damage.name.as_ref()).collect();
+        names.into_iter().filter(|name| !self.lost.iter().any(|lost| lost.name == **name))
+    }
+
     /// Returns the losses, a line each.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { wreckage, soundness, lost, nameless, .. } = self;
         let mut lines: Vec<String> = lost.iter().flat_map(told).collect();
         lines.extend(nameless.iter().map(|damage| format!("a session without a name: {damage}")));
+        lines.extend(self.ends_lost().map(|name| {
+            format!("session {name}: the end of an earlier session of that name is lost")
+        }));
         lines.extend(wreckage.places.iter().cloned());
         lines.extend(
             self.images_lost()

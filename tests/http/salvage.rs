@@ -114,6 +114,34 @@ async fn a_session_with_a_changed_bit_is_kept_up_to_the_damage() {
 }
 
 #[tokio::test]
+async fn a_damaged_end_of_an_earlier_session_is_left_behind() {
+    let mut server = Server::start();
+    three_sessions(&server).await;
+    server.board("well").delete("").await.is(200);
+    server.board("well").post("requests", "{\"again\":1}").await.is(201);
+    server.board("hurt").delete("").await.is(200);
+    assert!(server.stop().success());
+    let data = server.data();
+    let database = Connection::open(data.join("blackboard.db")).unwrap();
+    let damage = "UPDATE ending SET frame = zeroblob(length(frame))";
+    assert!(database.execute(damage, []).unwrap() >= 2);
+    drop(database);
+    let (code, said, to) = salvaged(&data);
+    assert_eq!(code, Some(1), "{said}");
+    let lost = "session well: the end of an earlier session of that name is lost";
+    assert!(said.contains(lost), "{said}");
+    assert!(said.contains("salvaged: 2 sessions whole"), "{said}");
+    let checked = finished(&["check", "--data", to.to_str().unwrap()]);
+    assert!(checked.status.success(), "{checked:?}");
+    fs::rename(&data, data.with_file_name("before")).unwrap();
+    fs::rename(to, &data).unwrap();
+    server.start_again();
+    assert_eq!(server.board("well").lines("requests").await, ["{\"again\":1}"]);
+    server.board("hurt").get("").await.is(404);
+    server.board("hurt").post("requests", "{}").await.is(201);
+}
+
+#[tokio::test]
 async fn a_session_with_damage_and_a_lost_image_keeps_the_rest() {
     let mut server = Server::start();
     let board = server.board("hurt");

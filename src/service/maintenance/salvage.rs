@@ -20,18 +20,23 @@ pub struct Lost {
 }
 
 impl Service {
-    /// Rebuilds each damaged session, also those of `damage`, from its readable part. Revisions continue above all
-    /// former ones.
+    /// Rebuilds each damaged session, also those of `damage`, from its readable part, and forgets damaged histories that
+    /// no session has: the ends of earlier sessions, and those without a name. Revisions continue above all former
+    /// ones.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] if the store takes no writes.
     pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
+        let identities = self.inner.sessions.directory.identities();
         for damage in damage.iter().filter(|damage| damage.is_of_history()) {
-            if let Some(session) =
-                self.inner.sessions.directory.identities().running(damage.session)
-            {
-                self.inner.sessions.directory.set_aside(&session);
+            match identities.running(damage.session) {
+                Some(session) if session.exists() || session.is_damaged() => {
+                    self.inner.sessions.directory.set_aside(&session);
+                }
+                Some(_) | None => {
+                    self.inner.deps.store.forget(&identities.remove(damage.session))?
+                }
             }
         }
         let listed = self.list(&Listing::all(""), None, usize::MAX)?;
