@@ -17,7 +17,8 @@ START_S_MAX = 120
 class Server:
     """A running server; it ends with the block. Without `data` or `store` it has a directory of its own."""
 
-    def __init__(self, path, data=None, arguments=(), log="warn", store=None):
+    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None):
+        self.environment = os.environ | (environment or {})
         self.path, self.arguments, self.log = path, list(arguments), log
         self.home = None if data or store else tempfile.TemporaryDirectory()
         self.data = data or (None if store else os.path.join(self.home.name, "data"))
@@ -38,7 +39,7 @@ class Server:
         """Starts it, and returns once it listens."""
         command = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
-            command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )
         listens = threading.Event()
         threading.Thread(target=self._read, args=(self.process, listens), daemon=True).start()

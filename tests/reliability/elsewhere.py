@@ -1,0 +1,88 @@
+"""Tests that stand elsewhere in the repository, run as pieces: each ends with 0, or a promise is broken."""
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import load
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OUTPUT_LINES_MAX = 30
+
+
+class Elsewhere:
+    """A command; it is what its docstring says."""
+
+    short, long = 1, 1
+    environment = {}
+    counted = "runs"
+
+    def __init__(self, place):
+        self.place = place
+
+    def piece(self, _number):
+        command = [str(word) for word in self.command()]
+        environment = os.environ | self.environment
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise load.Broken("\n".join([" ".join(command), *done.stdout.splitlines()[-OUTPUT_LINES_MAX:]]))
+        return Counter({self.counted: self.each()})
+
+    def each(self):
+        return 1
+
+
+class FullDisk(Elsewhere):
+    """Small disks filled by each writer there is."""
+
+    name = "full-disk"
+
+    def command(self):
+        sizes = [] if self.place.is_long else ["--sizes", "24"]
+        return ["python3", "tests/full_disk.py", "--server", self.place.binary, *sizes]
+
+
+class Linear(Elsewhere):
+    """Histories of concurrent clients, through kills, against a linearizability checker."""
+
+    name, counted = "linear", "operations"
+    long = 10
+
+    @property
+    def environment(self):
+        return {"BLACKBOARD_LINEAR_OPS": str(self.each())}
+
+    def each(self):
+        return 100_000 if self.place.is_long else 2_000
+
+    def command(self):
+        return ["cargo", "test", "--test", "http", "linear::"]
+
+
+class LinearOfThree(Linear):
+    """The same by three servers over one PostgreSQL."""
+
+    name = "linear-of-three"
+
+    @property
+    def environment(self):
+        return super().environment | {"BLACKBOARD_TEST_REPLICAS": "3"}
+
+    def command(self):
+        return ["python3", "tests/postgres.py", *super().command()]
+
+
+class PostgresFaults(Elsewhere):
+    """Kills of servers and of PostgreSQL, a pause, a promotion."""
+
+    name, counted = "postgres-faults", "rounds"
+
+    def each(self):
+        return 100 if self.place.is_long else 3
+
+    def command(self):
+        return ["python3", "tests/postgres_faults.py", "--server", self.place.binary, "--rounds", self.each()]
+
+
+TESTS = (FullDisk, Linear, LinearOfThree, PostgresFaults)

@@ -1,0 +1,63 @@
+"""Where trials happen: a directory for their files, the server's binary, the recorder, chance from a seed."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from board_server import Server
+
+from disk import steps
+
+RECORDER = HERE / "recorder.c"
+
+
+class Place:
+    """A directory of one piece of a test."""
+
+    def __init__(self, home, given, library, seed):
+        self.home, self.binary, self.library, self.seed = home, os.path.abspath(given.server), library, seed
+        self.is_long = given.long
+
+    def chance(self, *what):
+        return random.Random("/".join(map(str, (self.seed, *what))))
+
+    def path(self, name):
+        return os.path.join(self.home, name)
+
+    def server(self, data, arguments=(), preloaded=None, log="warn"):
+        """A server on this directory, with the recorder where one is given."""
+        environment = preloaded.environment if preloaded else None
+        return Server(self.binary, data, ["--token-rate", "0", *arguments], log, environment=environment)
+
+    def command(self, *words):
+        return subprocess.run([self.binary, *words], capture_output=True, text=True, check=False)
+
+
+class Record:
+    """The recorder's record of what a server does to a directory."""
+
+    def __init__(self, place, name, root):
+        self.path = place.path(name)
+        self.environment = {"LD_PRELOAD": place.library, "RECORD_ROOT": root, "RECORD_LOG": self.path}
+        open(self.path, "wb").close()
+
+    def place(self):
+        """The end of the record now: all before it was done."""
+        return os.stat(self.path).st_size
+
+    def steps(self):
+        with open(self.path, "rb") as log:
+            return list(steps(log.read()))
+
+
+def recorder(home):
+    """The compiled recorder."""
+    library = os.path.join(home, "recorder.so")
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, RECORDER, "-ldl", "-lpthread"]
+    subprocess.run(command, check=True)
+    return library

@@ -1,0 +1,128 @@
+"""Power cuts: what was acknowledged or shown is there, whatever the disk kept of the rest, and also of a recovery.
+
+A server works under `recorder.c` for a while. Then, for moments drawn by chance, a directory is made of what the disk may hold
+(`disk.py`), a server is started on it, and must show each session as it was when a revision that was known, or a later
+one, was its last. That server is recorded too: another cut is drawn in its start and first writes, and judged alike.
+`check` must find both sound. With `--sync normal` the same must lose something, or the method sees nothing.
+"""
+
+import os
+import shutil
+import time
+from collections import Counter
+
+import load
+from disk import Disk
+from place import Record
+
+SESSIONS = 4
+CUTS_A_RUN = 10
+LOAD_S = 1.0
+
+
+class PowerCut:
+    """Runs of a server with cuts of power."""
+
+    name = "power-cut"
+    arguments = ()
+    short, long = 1, 50
+
+    def __init__(self, place):
+        self.place, self.images = place, 0
+
+    def server(self, data, record=None):
+        return self.place.server(data, self.arguments, record)
+
+    def piece(self, number):
+        """One server's work, and cuts in it; the counts."""
+        chance = self.place.chance(number)
+        data = self.place.path(f"run-{number}")
+        record = Record(self.place, f"record-{number}", data)
+        sessions = [load.Session(f"s{n}", chance.random()) for n in range(SESSIONS)]
+        os.mkdir(data)
+        with self.server(data, record) as server:
+            work = load.Load(server, sessions, record.place)
+            time.sleep(LOAD_S)
+            work.end()
+            server.kill()
+        done, counts = record.steps(), Counter(acknowledged=sum(session.acknowledged for session in sessions))
+        disk, at = Disk(data), 0
+        for index in sorted(chance.sample(range(1, len(done)), CUTS_A_RUN)):
+            for step in done[at:index]:
+                disk.follow(step)
+            at = index
+            counts += self.cut(disk.copy(), sessions, done[index - 1].end, chance)
+        return counts
+
+    def cut(self, disk, sessions, place, chance):
+        """A cut here, and one in the recovery from it."""
+        data = self.image(disk, chance)
+        record = Record(self.place, f"recovery-{self.images}", data)
+        # All that the image holds is durable.
+        after = Disk.of(data, data)
+        try:
+            with self.server(data, record) as server:
+                client = server.client()
+                heads = [(load.judge(client, session, place), record.place()) for session in sessions]
+                answer = load.expect(client.ask("POST", "/v1/sessions/after/requests", {"n": 1}), 201)
+                written = record.place()
+                load.expect(answer, 201)
+                server.kill()
+            self.sound(data)
+            done = record.steps()
+            index = chance.randrange(len(done) + 1)
+            for step in done[:index]:
+                after.follow(step)
+            cut_at = done[index - 1].end if index else 0
+            again = self.image(after, chance)
+            try:
+                with self.server(again) as server:
+                    client = server.client()
+                    for session, (head, known) in zip(sessions, heads):
+                        shown = load.judge(client, session, place)
+                        if known <= cut_at and shown < head:
+                            raise load.Broken(f"{session.name} was at revision {head} before the second cut, and is at {shown}")
+                    found = client.ask("GET", "/v1/sessions/after/requests/1")
+                    if written <= cut_at:
+                        load.expect(found, 200)
+                    server.kill()
+                self.sound(again)
+            finally:
+                shutil.rmtree(again)
+        finally:
+            shutil.rmtree(data)
+            os.remove(record.path)
+        return Counter(cuts=2)
+
+    def image(self, disk, chance):
+        self.images += 1
+        path = self.place.path(f"image-{self.images}")
+        disk.write_to(path, chance)
+        return path
+
+    def sound(self, data):
+        checked = self.place.command("check", "--data", data)
+        if checked.returncode != 0:
+            raise load.Broken(f"check finds damage: {checked.stdout}{checked.stderr}")
+
+
+class Control(PowerCut):
+    """The same without syncs of each commit, which must lose something."""
+
+    name = "power-cut-control"
+    arguments = ("--sync", "normal")
+    short, long = 1, 5
+
+    def cut(self, disk, sessions, place, chance):
+        try:
+            return super().cut(disk, sessions, place, chance)
+        except load.Broken:
+            return Counter(cuts=2, losing=1)
+
+    def sound(self, data):
+        """A lost end of the log is told and is no damage."""
+
+    @staticmethod
+    def judge(counts):
+        if not counts["losing"]:
+            raise load.Broken("no cut lost anything: the method sees no losses")
