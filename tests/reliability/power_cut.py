@@ -11,12 +11,14 @@ import shutil
 import time
 from collections import Counter
 
+import disk
 import load
 from disk import Disk
 from place import Record
 
 SESSIONS = 4
 CUTS_A_RUN = 10
+NEAR_STEPS = 12
 LOAD_S = 1.0
 
 
@@ -46,17 +48,17 @@ class PowerCut:
             work.end()
             server.kill()
         done, counts = record.steps(), Counter(acknowledged=sum(session.acknowledged for session in sessions))
-        disk, at = Disk(data), 0
-        for index in sorted(chance.sample(range(1, len(done)), CUTS_A_RUN)):
+        state, at = Disk(data), 0
+        for index in moments(done, chance):
             for step in done[at:index]:
-                disk.follow(step)
+                state.follow(step)
             at = index
-            counts += self.cut(disk.copy(), sessions, done[index - 1].end, chance)
+            counts += self.cut(state.copy(), sessions, done[index - 1].end, chance)
         return counts
 
-    def cut(self, disk, sessions, place, chance):
+    def cut(self, state, sessions, place, chance):
         """A cut here, and one in the recovery from it."""
-        data = self.image(disk, chance)
+        data = self.image(state, chance)
         record = Record(self.place, f"recovery-{self.images}", data)
         # All that the image holds is durable.
         after = Disk.of(data, data)
@@ -94,16 +96,24 @@ class PowerCut:
             os.remove(record.path)
         return Counter(cuts=2)
 
-    def image(self, disk, chance):
+    def image(self, state, chance):
         self.images += 1
         path = self.place.path(f"image-{self.images}")
-        disk.write_to(path, chance)
+        state.write_to(path, chance)
         return path
 
     def sound(self, data):
         checked = self.place.command("check", "--data", data)
         if checked.returncode != 0:
             raise load.Broken(f"check finds damage: {checked.stdout}{checked.stderr}")
+
+
+def moments(done, chance):
+    """Steps before which the power goes: half of them anywhere, half soon after a change of names, which are rare."""
+    names = [at for at, step in enumerate(done) if step.op not in (disk.WRITE, disk.TRUNCATE, disk.SYNC_BEGIN, disk.SYNC_END)]
+    anywhere = chance.sample(range(1, len(done)), CUTS_A_RUN // 2)
+    near = [min(at + chance.randrange(1, NEAR_STEPS), len(done) - 1) for at in chance.choices(names, k=CUTS_A_RUN // 2)]
+    return sorted(anywhere + near)
 
 
 class Control(PowerCut):
@@ -113,9 +123,9 @@ class Control(PowerCut):
     arguments = ("--sync", "normal")
     short, long = 1, 5
 
-    def cut(self, disk, sessions, place, chance):
+    def cut(self, state, sessions, place, chance):
         try:
-            return super().cut(disk, sessions, place, chance)
+            return super().cut(state, sessions, place, chance)
         except load.Broken:
             return Counter(cuts=2, losing=1)
 
