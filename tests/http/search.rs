@@ -110,6 +110,8 @@ async fn bad_queries_are_refused() {
     search(&server, "word", "&nothing=1").await.problem(400, "unknown-parameter");
     search(&server, "word", "&session=none").await.problem(404, "session-not-found");
     let board = server.made("s").await;
+    // Once its index is there.
+    search(&server, "word", "&session=s&min_revision=1&wait=60s").await.is(200);
     let beyond = search(&server, "word", "&session=s&min_revision=99&wait=0s").await;
     beyond.problem(503, "revision-not-reached");
     drop(board);
