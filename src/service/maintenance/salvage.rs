@@ -35,7 +35,7 @@ impl Service {
                     self.inner.sessions.directory.set_aside(&session);
                 }
                 Some(_) | None => {
-                    self.inner.deps.store.forget(&identities.remove(damage.session))?
+                    self.inner.deps.store.forget(&identities.remove(damage.session))?;
                 }
             }
         }
