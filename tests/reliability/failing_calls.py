@@ -15,6 +15,8 @@ import load
 SESSIONS = 2
 STEPS = 40
 TRIALS_IN_SHORT = 12
+# The calls of a kind are so many pieces.
+SHARES = 8
 
 SHORT_WRITE = 0
 FAULTS = [
@@ -59,19 +61,19 @@ class FailingCalls:
     """One fixed run for each call that may fail."""
 
     name = "failing-calls"
-    short, long = 1, len(FAULTS)
+    short, long = 1, SHARES * len(FAULTS)
 
     def __init__(self, place):
         self.place, self.trials = place, 0
 
     def piece(self, number):
-        """All calls of a kind with one error; in the short form some of all."""
+        """An eighth of the calls of a kind with one error; in the short form some of all."""
         chance = self.place.chance(number)
         counts = self.trial("fsync", 0, 0)[1]
         if self.place.is_long:
-            call, error = FAULTS[number]
+            (call, error), share = FAULTS[number // SHARES], number % SHARES
             # Threads make the number differ a little.
-            trials = [(call, nth, error) for nth in range(1, counts[call] + 3)]
+            trials = [(call, nth, error) for nth in range(1 + share, counts[call] + SHARES, SHARES)]
         else:
             faults = [chance.choice(FAULTS) for _ in range(TRIALS_IN_SHORT)]
             trials = [(call, chance.randrange(1, counts[call] + 1), error) for call, error in faults]

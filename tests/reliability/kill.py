@@ -126,7 +126,7 @@ class Kill:
     """Kills of one server on one data directory."""
 
     name = "kill"
-    short, long = 1, 45
+    short, long = 1, 48
 
     def __init__(self, place):
         self.place = place
