@@ -100,9 +100,7 @@ class FailingCalls:
             with self.place.server(data) as server:
                 for session in sessions:
                     load.judge(server.client(), session, 0)
-            checked = self.place.command("check", "--data", data)
-            if checked.returncode != 0:
-                raise load.Broken(f"check finds damage: {checked.stdout}{checked.stderr}")
+            self.place.sound(data)
             return counts, preloaded.counts() if nth == 0 else {}
         except (load.Broken, RuntimeError) as broken:
             raise load.Broken(f"{name}: {broken}") from broken

@@ -10,12 +10,9 @@ import hashlib
 import http.client
 import json
 import random
-import sys
 import threading
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from board_server import picture
 
 LOGS = ("questions", "requests", "trajectories", "screenshots")

@@ -3,17 +3,14 @@
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
 
 from board_server import Server
 
 from disk import steps
+from load import Broken
 
-RECORDER = HERE / "recorder.c"
+RECORDER = Path(__file__).resolve().parent / "recorder.c"
 
 
 class Place:
@@ -33,6 +30,12 @@ class Place:
         """A server on this directory, with the recorder where one is given."""
         environment = preloaded.environment if preloaded else None
         return Server(self.binary, data, ["--token-rate", "0", *arguments], log, environment=environment)
+
+    def sound(self, data):
+        """Raises unless `check` finds a store sound."""
+        checked = self.command("check", "--data", data)
+        if checked.returncode != 0:
+            raise Broken(f"check finds damage in {data}: {checked.stdout}{checked.stderr}")
 
     def command(self, *words):
         return subprocess.run([self.binary, *words], capture_output=True, text=True, check=False)

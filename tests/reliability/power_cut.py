@@ -11,9 +11,8 @@ import shutil
 import time
 from collections import Counter
 
-import disk
 import load
-from disk import Disk
+from disk import SYNC_BEGIN, SYNC_END, TRUNCATE, WRITE, Disk
 from place import Record
 
 SESSIONS = 4
@@ -70,7 +69,7 @@ class PowerCut:
                 written = record.place()
                 load.expect(answer, 201)
                 server.kill()
-            self.sound(data)
+            self.judge_files(data)
             done = record.steps()
             index = chance.randrange(len(done) + 1)
             for step in done[:index]:
@@ -88,7 +87,7 @@ class PowerCut:
                     if written <= cut_at:
                         load.expect(found, 200)
                     server.kill()
-                self.sound(again)
+                self.judge_files(again)
             finally:
                 shutil.rmtree(again)
         finally:
@@ -96,21 +95,19 @@ class PowerCut:
             os.remove(record.path)
         return Counter(cuts=2)
 
+    def judge_files(self, data):
+        self.place.sound(data)
+
     def image(self, state, chance):
         self.images += 1
         path = self.place.path(f"image-{self.images}")
         state.write_to(path, chance)
         return path
 
-    def sound(self, data):
-        checked = self.place.command("check", "--data", data)
-        if checked.returncode != 0:
-            raise load.Broken(f"check finds damage: {checked.stdout}{checked.stderr}")
-
 
 def moments(done, chance):
     """Steps before which the power goes: half of them anywhere, half soon after a change of names, which are rare."""
-    names = [at for at, step in enumerate(done) if step.op not in (disk.WRITE, disk.TRUNCATE, disk.SYNC_BEGIN, disk.SYNC_END)]
+    names = [at for at, step in enumerate(done) if step.op not in (WRITE, TRUNCATE, SYNC_BEGIN, SYNC_END)]
     anywhere = chance.sample(range(1, len(done)), CUTS_A_RUN // 2)
     near = [min(at + chance.randrange(1, NEAR_STEPS), len(done) - 1) for at in chance.choices(names, k=CUTS_A_RUN // 2)]
     return sorted(anywhere + near)
@@ -129,7 +126,7 @@ class Control(PowerCut):
         except load.Broken:
             return Counter(cuts=2, losing=1)
 
-    def sound(self, data):
+    def judge_files(self, data):
         """A lost end of the log is told and is no damage."""
 
     @staticmethod

@@ -290,40 +290,29 @@ int fdatasync(int fd) {
     return do_sync(fd, real);
 }
 
-static int do_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
+/* A call that gives one name for another: both take two names and flags. */
+static int do_name(int call, uint64_t op, long number, int from_dir, const char *from, int to_dir, const char *to, int flags) {
     char first[PATH_MAX], second[PATH_MAX];
     int is_found = path_of(from_dir, from, first) && path_of(to_dir, to, second);
-    if (!is_found || !is_ours(second)) return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+    if (!is_found || !is_ours(second)) return (int)syscall(number, from_dir, from, to_dir, to, flags);
     int done = -1;
     IN_TURN({
-        done = fails(RENAME_CALL) ? fail() : (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
-        if (done == 0) record(RENAME, 0, 0, 0, first, second, NULL, 0);
+        done = fails(call) ? fail() : (int)syscall(number, from_dir, from, to_dir, to, flags);
+        if (done == 0) record(op, 0, 0, 0, first, second, NULL, 0);
     });
     return done;
 }
 
-int rename(const char *from, const char *to) { return do_rename(AT_FDCWD, from, AT_FDCWD, to, 0); }
-int renameat(int from_dir, const char *from, int to_dir, const char *to) { return do_rename(from_dir, from, to_dir, to, 0); }
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
-    return do_rename(from_dir, from, to_dir, to, flags);
+    return do_name(RENAME_CALL, RENAME, SYS_renameat2, from_dir, from, to_dir, to, (int)flags);
 }
+int renameat(int from_dir, const char *from, int to_dir, const char *to) { return renameat2(from_dir, from, to_dir, to, 0); }
+int rename(const char *from, const char *to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }
 
-static int do_link(int from_dir, const char *from, int to_dir, const char *to, int flags) {
-    char first[PATH_MAX], second[PATH_MAX];
-    int is_found = path_of(from_dir, from, first) && path_of(to_dir, to, second);
-    if (!is_found || !is_ours(second)) return (int)syscall(SYS_linkat, from_dir, from, to_dir, to, flags);
-    int done = -1;
-    IN_TURN({
-        done = fails(LINK_CALL) ? fail() : (int)syscall(SYS_linkat, from_dir, from, to_dir, to, flags);
-        if (done == 0) record(LINK, 0, 0, 0, first, second, NULL, 0);
-    });
-    return done;
-}
-
-int link(const char *from, const char *to) { return do_link(AT_FDCWD, from, AT_FDCWD, to, 0); }
 int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags) {
-    return do_link(from_dir, from, to_dir, to, flags);
+    return do_name(LINK_CALL, LINK, SYS_linkat, from_dir, from, to_dir, to, flags);
 }
+int link(const char *from, const char *to) { return linkat(AT_FDCWD, from, AT_FDCWD, to, 0); }
 
 static int do_unlink(int dir, const char *name, int flags) {
     char path[PATH_MAX];
