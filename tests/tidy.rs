@@ -22,9 +22,9 @@ const LAYERS: [&[&str]; 12] = [
     &["service"],
     &["store", "prompt", "search"],
     &["board"],
-    // They know none of our types; anybody may show an error with its sources or a name, count what it does, and
-    // take turns.
+    // The rest knows none of our types. Anybody may take turns,
     &["fairness"],
+    // show an error with its sources or a name, count what it does, and wait for what is rare.
     &["cancellation", "error_chain", "metrics", "printable", "roots"],
 ];
 

@@ -21,7 +21,7 @@ use crate::board::Json;
 const PACKED_BYTES_MIN: usize = 256 << 10;
 
 /// The zstd level: level 3 took a tenth more time in all, and did not shorten JSON with numbers.
-const LEVEL: i32 = 1;
+pub(crate) const LEVEL: i32 = 1;
 
 const HEADER_BYTES: usize = 4;
 
@@ -88,9 +88,9 @@ impl<'a> Body<'a> {
 
 impl Packed {
     fn of(body: &[u8]) -> Option<Self> {
-        let mut packing = Packing::new(&[]);
-        packing.write_all(body).ok()?;
-        packing.finish().ok()
+        let mut stored = header(body.len()).to_vec();
+        stored.extend(compress(body, LEVEL).ok()?);
+        Some(Self { bytes: body.len(), stored })
     }
 
     pub(crate) fn stored(&self) -> &[u8] {
@@ -137,9 +137,7 @@ impl<'a> Packing<'a> {
     pub(crate) fn finish(mut self) -> io::Result<Packed> {
         self.pack_plain()?;
         let Self { bytes, mut stored, .. } = self;
-        // A longer body makes no frame.
-        let length = u32::try_from(bytes).unwrap_or(u32::MAX);
-        stored.splice(..HEADER_BYTES, length.to_le_bytes());
+        stored.splice(..HEADER_BYTES, header(bytes));
         Ok(Packed { bytes, stored })
     }
 }
@@ -160,6 +158,11 @@ impl Write for Packing<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The header of a body of that length. A body that is longer than `u32::MAX` makes no frame.
+fn header(bytes: usize) -> [u8; HEADER_BYTES] {
+    u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 #[cfg(test)]

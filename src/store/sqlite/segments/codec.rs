@@ -10,13 +10,11 @@
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::board::COMMIT_BYTES_MAX;
+use crate::board::packed::LEVEL;
 
 const PLAIN: u8 = 1;
 const ZSTD: u8 = 2;
 const HEADER_BYTES: usize = 5;
-
-/// The zstd level: level 3 took a tenth more time in all, and did not shorten JSON with numbers.
-const LEVEL: i32 = 1;
 
 /// The maximum unpacked length: the longest frame and its header in a segment.
 const BYTES_MAX: usize = COMMIT_BYTES_MAX + 4096;
