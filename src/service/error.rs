@@ -133,6 +133,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::DatabaseEmpty { .. }
             | StoreError::LogMissing { .. }
             | StoreError::DamagedLog { .. }
+            | StoreError::CommitsMissing { .. }
             | StoreError::Unfinished { .. }
             | StoreError::Occupied { .. }
             | StoreError::Within { .. }

@@ -225,6 +225,13 @@ impl Garbage {
     }
 }
 
+/// Returns the highest id that no row may have again.
+pub(crate) fn mark(connection: &Connection) -> rusqlite::Result<JournalId> {
+    let mark: i64 =
+        connection.query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
+    Ok(JournalId(mark.cast_unsigned()))
+}
+
 /// Keeps the ids up to this one from being reused, although no row has them.
 pub(crate) fn raise_mark(connection: &Connection, mark: JournalId) -> rusqlite::Result<()> {
     connection

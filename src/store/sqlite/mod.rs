@@ -10,6 +10,7 @@ mod deletion;
 mod epoch;
 pub(crate) mod index;
 mod inventory;
+mod last_commit;
 mod open;
 mod orphans;
 pub(crate) mod pins;

@@ -12,13 +12,14 @@ use super::DATABASE;
 use super::backup::stray_blobs;
 use super::index::Histories;
 use super::inventory::Inventory;
+use super::last_commit::LastCommit;
 use super::rows::journal::Journal;
 use super::rows::read::Readers;
 use super::rows::{summaries, tokens};
 use super::schema::Source;
 use super::wal;
 use super::wal::End;
-use super::{backup, database, epoch, schema};
+use super::{backup, database, epoch, last_commit, schema};
 use crate::board::Epoch;
 use crate::store::blobs::Blobs;
 use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
@@ -50,7 +51,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::InUse`] if another store holds it, [`StoreError::NewerFormat`] or [`StoreError::NotABlackboard`]
     /// if it is not ours to write, [`StoreError::DatabaseMissing`] or [`StoreError::DamagedLog`] if opening would
-    /// lose remaining data; otherwise the reason it could not be opened.
+    /// lose remaining data, [`StoreError::CommitsMissing`] if it has lost some; otherwise the reason it could not be opened.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         Self::open_as(dir, options, true)
     }
@@ -78,6 +79,7 @@ impl SqliteStore {
         let connection = source.connect()?;
         let inventory = Inventory::read(&connection)?;
         stray_blobs::refuse(&connection, dir, &path, &inventory)?;
+        last_commit::refuse_less(&connection, dir, &inventory)?;
         let Inventory { histories, .. } = inventory;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
@@ -136,7 +138,10 @@ impl SqliteStore {
         let condition = Arc::new(Condition::new());
         let has_lost_log = found.as_ref().is_some_and(|found| found.has_lost_log);
         let inventory = found.map(|found| found.inventory);
-        let journal = Journal::open(connection, &path, inventory)?;
+        let mut journal = Journal::open(connection, &path, inventory)?;
+        if serves && options.sync == SyncLevel::Full {
+            journal.note_in(LastCommit::open(dir, epoch));
+        }
         let (source, histories) = (Source::Shared(path.clone()), journal.histories());
         if has_lost_log {
             stray_blobs::keep(dir, &histories.read())?;
@@ -244,6 +249,7 @@ fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Fou
     epoch::stored(&connection)?;
     let inventory = Inventory::read(&connection)?;
     stray_blobs::refuse(&connection, dir, database, &inventory)?;
+    last_commit::refuse_less(&connection, dir, &inventory)?;
     let has_lost_log = stray_blobs::is_log_lost(&connection, database, log)?;
     summaries::visit(&connection, &mut |_| ControlFlow::Continue(()))?;
     tokens::all(&connection)?;

@@ -6,5 +6,6 @@ mod blobs;
 pub(crate) mod compaction;
 mod compaction_model;
 pub(crate) mod fault;
+mod last_commit;
 pub(crate) mod sqlite;
 mod wal;

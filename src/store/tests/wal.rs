@@ -57,6 +57,11 @@ fn frames(log: &[u8]) -> Vec<(usize, bool)> {
     of_log.map(|at| (at, log[at + 4..at + 8] != [0; 4])).collect()
 }
 
+/// The end of the last transaction.
+pub(super) fn length(log: &[u8]) -> usize {
+    frames(log).last().map_or(HEADER, |(at, _)| at + FRAME)
+}
+
 /// The start and end of the last transaction.
 fn last_transaction(log: &[u8]) -> (usize, usize) {
     let frames = frames(log);

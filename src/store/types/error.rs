@@ -200,6 +200,23 @@ pub enum StoreError {
         /// The minimum number of commits that would be lost.
         commits: u64,
     },
+    /// The database ends before a commit that was durable.
+    #[error(
+        "{} ends with commit {last}, though commit {noted} was stored: the end of its write-ahead log is missing or \
+         damaged, or an older copy was put in its place; nothing was changed. Restore the latest files or a backup, \
+         or run 'blackboard salvage --to DIR' to copy what is there to a new store",
+        path.display(),
+        last = last.0,
+        noted = noted.0
+    )]
+    CommitsMissing {
+        /// The database.
+        path: PathBuf,
+        /// The last commit found.
+        last: JournalId,
+        /// The last commit that was noted as durable.
+        noted: JournalId,
+    },
     /// The database has no valid epoch or signing key.
     #[error(
         "the database's meta row is damaged; run 'blackboard salvage --to DIR' to copy what is intact to a new store"

@@ -16,10 +16,10 @@ use crate::board::Digest;
 use crate::store::blobs::{digest_of, list, write_synced};
 use crate::store::files::disk::{create_dir, sync_dir};
 use crate::store::files::lock::Lock;
-use crate::store::sqlite::DATABASE;
 use crate::store::sqlite::rows::bases::{HistoryRow, session_of};
 use crate::store::sqlite::schema;
 use crate::store::sqlite::wal::repair::mend;
+use crate::store::sqlite::{DATABASE, deletion, epoch, last_commit};
 use crate::store::{StoreError, blobs};
 
 /// The directory of the copies while they are read.
@@ -112,6 +112,7 @@ pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
             rows.take(table)?;
         }
         rows.raise_mark()?;
+        rows.find_missing(from)?;
         rows.new.execute_batch("COMMIT")?;
     }
     let written = File::open(&new).and_then(|file| file.sync_all());
@@ -314,6 +315,20 @@ impl Rows<'_> {
                  coalesce((SELECT max(forgotten) FROM history), 0))",
             [mark.max(0)],
         )?;
+        Ok(())
+    }
+
+    /// Reports commits that were durable and are in no table.
+    fn find_missing(&mut self, from: &Path) -> Result<(), StoreError> {
+        // Without a readable epoch, the note may be another store's.
+        let noted =
+            epoch::stored(self.wreck).ok().and_then(|epoch| last_commit::noted(from, epoch));
+        let last = deletion::mark(&self.new)?;
+        if let Some(noted) = noted.filter(|noted| last < *noted) {
+            let (first, last) = (last.0.saturating_add(1), noted.0);
+            let told = format!("commits {first} to {last} of the journal are missing");
+            self.wreckage.places.push(told);
+        }
         Ok(())
     }
 }

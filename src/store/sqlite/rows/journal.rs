@@ -18,6 +18,7 @@ use crate::store::sqlite::deletion;
 use crate::store::sqlite::deletion::{Garbage, Swept};
 use crate::store::sqlite::index::{Base, Beginning, Histories, Owner, Standing};
 use crate::store::sqlite::inventory::Inventory;
+use crate::store::sqlite::last_commit::LastCommit;
 use crate::store::sqlite::session_names;
 use crate::store::{JournalId, Outcome, Run, StoreError};
 
@@ -52,6 +53,8 @@ pub(crate) struct Journal {
     pub(crate) histories: Arc<RwLock<Histories>>,
     pub(crate) garbage: Garbage,
     pub(crate) last: JournalId,
+    /// `None` if commits are not synced.
+    noted: Option<LastCommit>,
     /// All rows up to this one are compacted, or cannot be.
     pub(crate) compacted: JournalId,
     batches_since_sweep: u32,
@@ -64,9 +67,7 @@ impl Journal {
         path: &Path,
         found: Option<Inventory>,
     ) -> Result<Self, StoreError> {
-        let mark: i64 =
-            connection
-                .query_one("SELECT journal_mark FROM meta WHERE id = 1", [], |row| row.get(0))?;
+        let mark = deletion::mark(&connection)?;
         let mut database = Database::open(connection, path)?;
         session_names::drop_damaged(&mut database)?;
         let found = found.map_or_else(|| Inventory::read(database.connection()), Ok)?;
@@ -75,10 +76,16 @@ impl Journal {
             database,
             histories: Arc::new(RwLock::new(histories)),
             garbage,
-            last: last.max(JournalId(mark.cast_unsigned())),
+            last: last.max(mark),
+            noted: None,
             compacted: JournalId(0),
             batches_since_sweep: 0,
         })
+    }
+
+    /// Notes the last commit from now on, each time that it is durable.
+    pub(crate) fn note_in(&mut self, noted: LastCommit) {
+        self.noted = Some(noted);
     }
 
     pub(crate) fn histories(&self) -> Arc<RwLock<Histories>> {
@@ -155,8 +162,28 @@ impl Journal {
             histories.add_journal_bytes(run.frame_bytes());
             self.database.note_written(run.bytes());
         }
+        drop(histories);
+        self.note_last();
         self.batches_since_sweep = self.batches_since_sweep.saturating_add(1);
         Ok(())
+    }
+
+    fn note_last(&mut self) {
+        if let Some(noted) = &mut self.noted {
+            noted.set(self.last);
+        }
+    }
+
+    /// Returns the id for a write that is no commit, but whose loss a start is to find as well: the write raises the
+    /// mark to it.
+    pub(crate) fn next_id(&self) -> JournalId {
+        JournalId(self.last.0.saturating_add(1))
+    }
+
+    /// Notes that such a write is durable.
+    pub(crate) fn note_taken(&mut self, id: JournalId) {
+        self.last = id;
+        self.note_last();
     }
 
     /// Begins a staged history. Returns false if the id is known.

@@ -1,0 +1,172 @@
+//! Tests of a store that has lost its latest commits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::sqlite::{ANNA, OPTIONS, open, run, stored};
+use super::wal;
+use crate::store::*;
+
+const COMMITS: u64 = 6;
+
+fn database(dir: &Path) -> PathBuf {
+    dir.join("blackboard.db")
+}
+
+fn log_of(dir: &Path) -> PathBuf {
+    dir.join("blackboard.db-wal")
+}
+
+/// Copies the files of a running store, as a kill leaves them.
+fn copied(from: &Path) -> TempDir {
+    let to = TempDir::new().unwrap();
+    for path in [database(from), log_of(from), from.join("last-commit")] {
+        if path.exists() {
+            fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    to
+}
+
+/// The length of the log, without what an earlier one left behind it.
+fn length(dir: &Path) -> u64 {
+    wal::length(&fs::read(log_of(dir)).unwrap()) as u64
+}
+
+/// A running store, and the length of its log after each commit.
+fn running(dir: &Path, options: SqliteOptions) -> (SqliteStore, Vec<u64>) {
+    let store = SqliteStore::open(dir, options).unwrap();
+    let append = |revision| {
+        assert_eq!(store.append(&[run(ANNA, revision, &[[7; 20]])]), [Outcome::Appended]);
+        length(dir)
+    };
+    let lengths = (0..COMMITS).map(append).collect();
+    (store, lengths)
+}
+
+fn cut(dir: &Path, length: u64) {
+    let log = fs::OpenOptions::new().write(true).open(log_of(dir)).unwrap();
+    log.set_len(length).unwrap();
+}
+
+fn is_refused(dir: &Path) -> bool {
+    let looked = SqliteStore::look(dir).map(drop);
+    match SqliteStore::open(dir, OPTIONS) {
+        Err(StoreError::CommitsMissing { last, noted, .. }) => {
+            assert!(last < noted);
+            assert!(matches!(looked, Err(StoreError::CommitsMissing { .. })));
+            true
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => {
+            assert!(looked.is_ok());
+            false
+        }
+    }
+}
+
+#[test]
+fn a_log_cut_behind_any_commit_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let (_store, lengths) = running(dir.path(), OPTIONS);
+    let (whole, shorter) = lengths.split_last().unwrap();
+    for length in shorter {
+        let cut_off = copied(dir.path());
+        cut(cut_off.path(), *length);
+        let before = fs::read(log_of(cut_off.path())).unwrap();
+        assert!(is_refused(cut_off.path()), "{length}");
+        assert_eq!(fs::read(log_of(cut_off.path())).unwrap(), before, "nothing is changed");
+        let salvaged = TempDir::new().unwrap();
+        let places = take_out(cut_off.path(), salvaged.path()).unwrap().places;
+        assert!(
+            places.iter().any(|place| place.ends_with("of the journal are missing")),
+            "{places:?}"
+        );
+        assert!(!stored(&open(salvaged.path())).is_empty());
+    }
+    let sound = copied(dir.path());
+    cut(sound.path(), *whole);
+    assert!(!is_refused(sound.path()));
+}
+
+#[test]
+fn a_lost_log_and_a_damaged_last_commit_are_refused() {
+    let dir = TempDir::new().unwrap();
+    let (_store, lengths) = running(dir.path(), OPTIONS);
+    let gone = copied(dir.path());
+    fs::remove_file(log_of(gone.path())).unwrap();
+    assert!(is_refused(gone.path()));
+    let flipped = copied(dir.path());
+    let mut log = fs::read(log_of(flipped.path())).unwrap();
+    log[*lengths.last().unwrap() as usize - 100] ^= 1;
+    fs::write(log_of(flipped.path()), log).unwrap();
+    assert!(is_refused(flipped.path()));
+}
+
+#[test]
+fn an_older_copy_of_the_database_is_refused() {
+    let dir = TempDir::new().unwrap();
+    running(dir.path(), OPTIONS).0.close().unwrap();
+    let older = fs::read(database(dir.path())).unwrap();
+    let store = open(dir.path());
+    assert_eq!(store.append(&[run(ANNA, COMMITS, &[[8; 20]])]), [Outcome::Appended]);
+    store.close().unwrap();
+    drop(store);
+    let latest = fs::read(database(dir.path())).unwrap();
+    fs::write(database(dir.path()), older).unwrap();
+    assert!(is_refused(dir.path()));
+    fs::write(database(dir.path()), latest).unwrap();
+    assert!(!is_refused(dir.path()));
+}
+
+#[test]
+fn a_lost_revocation_is_found_too() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = running(dir.path(), OPTIONS);
+    let token = Uuid::from_u128(1);
+    store.put_token(token, Some(b"rights")).unwrap();
+    let granted = length(dir.path());
+    store.put_token(token, None).unwrap();
+    let cut_off = copied(dir.path());
+    cut(cut_off.path(), granted);
+    assert!(is_refused(cut_off.path()));
+    assert!(!is_refused(copied(dir.path()).path()));
+}
+
+#[test]
+fn a_backup_in_the_place_of_a_store_is_no_loss() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = running(dir.path(), OPTIONS);
+    let parent = TempDir::new().unwrap();
+    let backup = parent.path().join("backup");
+    let never: IsOver = std::sync::Arc::new(|| false);
+    store.back_up(&backup, &never, &Progress::default()).unwrap();
+    assert_eq!(store.append(&[run(ANNA, COMMITS, &[[8; 20]])]), [Outcome::Appended]);
+    store.close().unwrap();
+    drop(store);
+    fs::copy(database(&backup), database(dir.path())).unwrap();
+    let restored = open(dir.path());
+    assert_eq!(stored(&restored).len() as u64, COMMITS);
+}
+
+#[test]
+fn an_unsynced_store_notes_nothing_and_a_damaged_note_proves_nothing() {
+    let normal = SqliteOptions { sync: SyncLevel::Normal, ..OPTIONS };
+    let dir = TempDir::new().unwrap();
+    let (_store, lengths) = running(dir.path(), normal);
+    let cut_off = copied(dir.path());
+    cut(cut_off.path(), lengths[2]);
+    assert!(!is_refused(cut_off.path()));
+
+    let dir = TempDir::new().unwrap();
+    let (_store, lengths) = running(dir.path(), OPTIONS);
+    for note in [&b""[..], b"short", &[0; 28], &[0; 4096]] {
+        let cut_off = copied(dir.path());
+        cut(cut_off.path(), lengths[2]);
+        fs::write(cut_off.path().join("last-commit"), note).unwrap();
+        assert!(!is_refused(cut_off.path()));
+    }
+}
