@@ -3,10 +3,12 @@
 //! A route is its template, of which the router has a fixed number. An unknown method or status counts as `other`, so
 //! the number of series is bounded.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -30,6 +32,19 @@ const OTHER: &str = "other";
 pub struct Requests {
     pub(super) answers: Family<Answer, Counter>,
     pub(super) times: Family<Operation, Histogram>,
+    routes: RwLock<HashMap<Arc<str>, Methods>>,
+}
+
+/// The series of a route by its method, with a place for all others. They are kept here, so that counting a request
+/// hashes its route once and allocates nothing.
+type Methods = [OnceLock<Box<Series>>; METHODS.len() + 1];
+
+/// The series of a route and method.
+#[derive(Debug)]
+struct Series {
+    times: Histogram,
+    /// By status, with a place for all others.
+    answers: [OnceLock<Counter>; STATUSES.len() + 1],
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -60,7 +75,8 @@ impl EncodeLabelValue for Status {
 
 impl Default for Requests {
     fn default() -> Self {
-        Self { answers: Family::default(), times: Family::new_with_constructor(times) }
+        let times = Family::new_with_constructor(times as fn() -> Histogram);
+        Self { answers: Family::default(), times, routes: RwLock::default() }
     }
 }
 
@@ -73,10 +89,28 @@ pub fn known_method(method: &str) -> &'static str {
 impl Requests {
     /// Records an answer by known method and route template. The route of an unrouted request is `none`.
     pub fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
-        let status = Status(STATUSES.contains(&status).then_some(status));
-        let route: Arc<str> = route.into();
-        let operation = Operation { method, route: Arc::clone(&route) };
-        self.times.get_or_create(&operation).observe(took.as_secs_f64());
-        self.answers.get_or_create(&Answer { method, route, status }).inc();
+        let mut routes = self.routes.read();
+        if !routes.contains_key(route) {
+            drop(routes);
+            self.routes.write().entry(route.into()).or_default();
+            routes = self.routes.read();
+        }
+        let Some((route, methods)) = routes.get_key_value(route) else { return };
+        let place = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len());
+        let Some(series) = methods.get(place) else { return };
+        let series = series.get_or_init(|| self.series(method, route));
+        series.times.observe(took.as_secs_f64());
+        let place = STATUSES.iter().position(|known| *known == status);
+        if let Some(answers) = series.answers.get(place.unwrap_or(STATUSES.len())) {
+            let status = Status(place.map(|_| status));
+            let answer = || Answer { method, route: Arc::clone(route), status };
+            answers.get_or_init(|| self.answers.get_or_create_owned(&answer())).inc();
+        }
+    }
+
+    fn series(&self, method: &'static str, route: &Arc<str>) -> Box<Series> {
+        let operation = Operation { method, route: Arc::clone(route) };
+        let times = self.times.get_or_create_owned(&operation);
+        Box::new(Series { times, answers: Default::default() })
     }
 }

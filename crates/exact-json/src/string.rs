@@ -56,7 +56,7 @@ pub fn quote(text: &str, out: &mut String) {
 pub fn escape(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
-        let plain = run_before(rest.as_bytes(), |b| b < 0x20 || matches!(b, b'"' | b'\\'));
+        let plain = run_of_plain(rest.as_bytes());
         let (head, tail) = rest.split_at_checked(plain).unwrap_or((rest, ""));
         out.push_str(head);
         let mut chars = tail.chars();
@@ -64,6 +64,30 @@ pub fn escape(text: &str, out: &mut String) {
         push_escape(special, out);
         rest = chars.as_str();
     }
+}
+
+/// Counts the bytes before the first that needs an escape, eight at a time: most texts are short, and the last eight may
+/// overlap those before.
+fn run_of_plain(bytes: &[u8]) -> usize {
+    let needs_escape = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let (words, _) = bytes.as_chunks::<8>();
+    let plain = words.iter().take_while(|word| is_plain(**word)).count();
+    if plain == words.len() && bytes.last_chunk::<8>().is_some_and(|word| is_plain(*word)) {
+        return bytes.len();
+    }
+    let rest = bytes.get(8 * plain..).unwrap_or_default();
+    8 * plain + rest.iter().take_while(|byte| !needs_escape(**byte)).count()
+}
+
+/// Returns true if no byte of a word needs an escape. A subtraction borrows into a byte's highest bit if the byte is less
+/// than the subtrahend; a borrow from the byte before it comes only after such a byte.
+fn is_plain(word: [u8; 8]) -> bool {
+    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(word);
+    let less = |word: u64, than: u8| word.wrapping_sub(u64::from_ne_bytes([than; 8])) & !word;
+    let quote = word ^ u64::from_ne_bytes([b'"'; 8]);
+    let backslash = word ^ u64::from_ne_bytes([b'\\'; 8]);
+    (less(word, 0x20) | less(quote, 1) | less(backslash, 1)) & HIGHEST == 0
 }
 
 fn push_escape(special: char, out: &mut String) {
@@ -183,6 +207,28 @@ mod tests {
     fn a_literal_without_escapes_is_borrowed() {
         assert!(matches!(decode("\"中文 ü\""), Cow::Borrowed("中文 ü")));
         assert!(matches!(decode("\"\""), Cow::Borrowed("")));
+    }
+
+    #[test]
+    fn each_byte_that_needs_an_escape_is_found_in_each_place() {
+        for length in 0..40 {
+            let plain = "é~ \u{7f}x".chars().cycle().take(length).collect::<String>();
+            let mut out = String::new();
+            escape(&plain, &mut out);
+            assert_eq!(out, plain);
+            for (at, _) in plain.char_indices() {
+                for special in ('\0'..' ').chain(['"', '\\']) {
+                    let mut text = plain.clone();
+                    text.insert(at, special);
+                    let mut expected = plain.get(..at).unwrap_or_default().to_owned();
+                    push_escape(special, &mut expected);
+                    expected.push_str(plain.get(at..).unwrap_or_default());
+                    out.clear();
+                    escape(&text, &mut out);
+                    assert_eq!(out, expected);
+                }
+            }
+        }
     }
 
     #[test]

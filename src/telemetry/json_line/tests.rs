@@ -31,6 +31,17 @@ fn a_line_has_its_time_level_fields_and_target() {
 }
 
 #[test]
+fn a_time_has_six_digits_after_the_second() {
+    let nanoseconds =
+        [0, 999_999_999, 1_000_000_000, 1_795_700_000_000_004_999, 1_795_700_000_999_999_999];
+    for time in nanoseconds.map(|time| Timestamp::from_nanosecond(time).unwrap()) {
+        let mut written = String::new();
+        push_time(time, &mut written);
+        assert_eq!(written, format!("{time:.6}"));
+    }
+}
+
+#[test]
 fn values_of_each_kind_are_json() {
     let said = said(|| {
         let error = io::Error::other("out of \"luck\"");
