@@ -60,7 +60,17 @@ impl Service {
         clock: Clock,
         options: Options,
     ) -> Result<Self, LoadError> {
-        let deps = Deps::new(store, clock);
+        let (service, writer) = Self::assemble(Deps::new(store, clock), policy, options)?;
+        writer.start(&service.inner.deps)?;
+        Ok(service)
+    }
+
+    /// Starts all but the writer, which has stored the expiries of the downtime.
+    pub(super) fn assemble(
+        deps: Deps,
+        policy: Policy,
+        options: Options,
+    ) -> Result<(Self, Writer), LoadError> {
         let sessions = Sessions::new(&deps, options.memory_budget);
         let found = find(&deps, &sessions, &options)?;
         sessions.start(&deps)?;
@@ -85,14 +95,14 @@ impl Service {
             searches: &searches,
         };
         let (qa_session, deadlines) = (options.qa_session, found.deadlines);
-        let writer = Writer::start(&deps, jobs, parts, policy, qa_session, deadlines)?;
+        let (writer, entrance) = Writer::new(&deps, jobs, parts, policy, qa_session, deadlines);
         let (damage, archives) = (found.damage, Archives::new(&*deps.store));
         let queues = Queues::default();
         let inner = Inner {
             deps,
             damage,
             sessions,
-            writer,
+            writer: entrance,
             heads,
             history,
             images,
@@ -101,7 +111,7 @@ impl Service {
             queues,
             searches,
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok((Self { inner: Arc::new(inner) }, writer))
     }
 }
 

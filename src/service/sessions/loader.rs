@@ -240,12 +240,23 @@ impl Loader {
 
     fn run(&self) {
         while let Ok((client, session)) = self.shared.waiting.pop(None) {
-            let begun = Instant::now();
-            let load = catch_unwind(AssertUnwindSafe(|| self.shared.load(&session)));
-            let loaded = load.unwrap_or(Err(Unloaded::Failed));
-            self.shared.under_way.lock().answer(&session, &loaded);
-            self.shared.waiting.charge(client, begun.elapsed());
+            self.answer(client, &session);
         }
+    }
+
+    /// Loads the next board that is waited for. Returns false if there is none.
+    #[cfg(test)]
+    pub(crate) fn step(&self) -> bool {
+        let next = self.shared.waiting.try_pop();
+        next.map(|(client, session)| self.answer(client, &session)).is_ok()
+    }
+
+    fn answer(&self, client: Client, session: &Arc<Session>) {
+        let begun = Instant::now();
+        let load = catch_unwind(AssertUnwindSafe(|| self.shared.load(session)));
+        let loaded = load.unwrap_or(Err(Unloaded::Failed));
+        self.shared.under_way.lock().answer(session, &loaded);
+        self.shared.waiting.charge(client, begun.elapsed());
     }
 }
 

@@ -29,6 +29,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// The time from a session's use to its next weighing, which counts the texts that readers made.
 const WEIGHED_AFTER: Duration = Duration::from_secs(2);
 
+/// The number of sessions used anew that are weighed at once: many sessions that are read at a time have texts of 4 MiB
+/// in the meantime, if each has 16 KiB.
+const NEWLY_USED_MAX: usize = 256;
+
 /// A session unused for so many ticks is idle.
 const IDLE_TICKS: u32 = 8;
 
@@ -64,6 +68,8 @@ pub(crate) struct MemoryBudget {
     begun: Instant,
     /// The sessions used since they were weighed.
     used: Mutex<Vec<Arc<Session>>>,
+    /// Those that were idle before, and were not weighed since.
+    newly_used: Mutex<Vec<Arc<Session>>>,
     /// Unpublished boards and parts of boards, with their bytes, until they are freed.
     leaving: Mutex<Vec<(Box<dyn Any + Send>, usize)>>,
     /// Wakes the evictor.
@@ -78,6 +84,7 @@ impl MemoryBudget {
             held: AtomicUsize::new(0),
             begun: Instant::now(),
             used: Mutex::default(),
+            newly_used: Mutex::default(),
             leaving: Mutex::default(),
             signal: Arc::default(),
         }
@@ -107,12 +114,21 @@ impl MemoryBudget {
     pub(crate) fn touch(&self, session: &Arc<Session>) {
         self.note_use(session);
         if session.is_to_be_weighed() {
-            let mut used = self.used.lock();
-            used.push(Arc::clone(session));
-            if used.len() == 1 {
+            let mut newly_used = self.newly_used.lock();
+            newly_used.push(Arc::clone(session));
+            if matches!(newly_used.len(), 1 | NEWLY_USED_MAX) {
                 self.signal.wake();
             }
         }
+    }
+
+    /// Weighs what is used anew, if that is much.
+    fn weigh_newly_used(&self) {
+        let newly_used = std::mem::take(&mut *self.newly_used.lock());
+        if newly_used.len() >= NEWLY_USED_MAX {
+            newly_used.iter().for_each(|session| self.weigh(session));
+        }
+        self.used.lock().extend(newly_used);
     }
 
     /// Weighs what was used. A session that is still used is weighed once more later.
@@ -263,6 +279,7 @@ impl Evictor {
         let mut weighed = Instant::now();
         while signal.rest(self.rest()) {
             self.memory.free_leaving();
+            self.memory.weigh_newly_used();
             if weighed.elapsed() >= WEIGHED_AFTER {
                 self.memory.weigh_used();
                 self.past_boards.tend(Instant::now());

@@ -17,4 +17,5 @@ mod queue;
 mod race;
 mod repeat;
 pub(crate) mod service;
+mod simulation;
 mod snapshot;

@@ -30,6 +30,8 @@ pub(super) struct Threads {
     down: Mutex<Vec<(&'static str, Arc<AtomicUsize>)>>,
     running: Mutex<Vec<Running>>,
     failed: CancellationToken,
+    /// True if no thread starts: a simulation takes their steps.
+    are_held: bool,
 }
 
 struct Running {
@@ -51,6 +53,14 @@ impl Drop for Threads {
 }
 
 impl Threads {
+    /// Threads of which none starts.
+    #[cfg(test)]
+    pub(super) fn held() -> Self {
+        let mut threads = Self::default();
+        threads.are_held = true;
+        threads
+    }
+
     /// Starts a thread that works until `signal` stops it. After a panic it pauses and works again, with what the
     /// panic left of its state: nothing in `work` may rely on a step that is half done.
     pub(super) fn start(
@@ -130,6 +140,9 @@ impl Threads {
         tell: impl Fn() + Send + Sync + 'static,
         run: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
+        if self.are_held {
+            return Ok(());
+        }
         let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
         self.running.lock().push(Running { name, tell: Box::new(tell), thread });
         Ok(())

@@ -128,20 +128,19 @@ pub(super) struct Parts<'a> {
 }
 
 impl Writer {
-    /// Stores the expiries of the downtime, then starts the thread.
-    pub(super) fn start(
+    /// A writer that has stored the expiries of the downtime, and its entrance.
+    pub(super) fn new(
         deps: &Deps,
         queue: JobQueue,
         parts: Parts<'_>,
         policy: Policy,
         qa_session: Option<QaSession>,
         deadlines: Deadlines<Timestamp>,
-    ) -> io::Result<Entrance> {
+    ) -> (Self, Entrance) {
         let entrance = Entrance::new(queue, qa_session.as_ref().map(|qa| qa.name.clone()));
-        let jobs = Arc::clone(&entrance.queue.jobs);
         let Parts { sessions, history, watches, images, activity, searches } = parts;
         let mut writer = Self {
-            jobs: JobReceiver(Arc::clone(&jobs)),
+            jobs: JobReceiver(Arc::clone(&entrance.queue.jobs)),
             directory: Arc::clone(&sessions.directory),
             store: Arc::clone(&deps.store),
             policy,
@@ -164,8 +163,13 @@ impl Writer {
             warming: HashMap::new(),
         };
         writer.sweep_all();
-        deps.threads.start_vital("writer", move || jobs.close(), || writer.run())?;
-        Ok(entrance)
+        (writer, entrance)
+    }
+
+    /// Starts the thread.
+    pub(super) fn start(self, deps: &Deps) -> io::Result<()> {
+        let jobs = Arc::clone(&self.jobs.0);
+        deps.threads.start_vital("writer", move || jobs.close(), || self.run())
     }
 
     /// Works until the queue is closed and empty.
@@ -173,16 +177,35 @@ impl Writer {
         loop {
             self.sweep(Cold::Ask);
             match self.next() {
-                Next::Job(client, Job::Write(first)) => self.batch(client, first),
-                Next::Job(client, Job::Rebase(rebase)) => {
-                    let begun = Instant::now();
-                    self.rebase(rebase);
-                    self.jobs.charge(client, begun.elapsed(), 0);
-                }
-                Next::Job(_, Job::CatchUp(behind)) => self.catch_up_with(behind),
+                Next::Job(client, job) => self.work(client, job),
                 Next::Sweep => {}
                 Next::End => return,
             }
+        }
+    }
+
+    /// Takes the step that a busy writer takes next, without waiting. Returns false if there was none.
+    #[cfg(test)]
+    pub(super) fn step(&mut self) -> bool {
+        self.sweep(Cold::Ask);
+        match self.jobs.next(Some(Instant::now())) {
+            Ok((client, job)) => {
+                self.work(client, job);
+                true
+            }
+            Err(Left::Nothing | Left::Closed) => false,
+        }
+    }
+
+    fn work(&mut self, client: Client, job: Job) {
+        match job {
+            Job::Write(first) => self.batch(client, first),
+            Job::Rebase(rebase) => {
+                let begun = Instant::now();
+                self.rebase(rebase);
+                self.jobs.charge(client, begun.elapsed(), 0);
+            }
+            Job::CatchUp(behind) => self.catch_up_with(behind),
         }
     }
 

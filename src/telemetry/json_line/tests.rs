@@ -27,7 +27,7 @@ fn a_line_has_its_time_level_fields_and_target() {
         "\",\"level\":\"WARN\",\"message\":\"text\",\"b\":1,\"a\":\"two\",\"target\":\"a::target\"}\n"
     );
     let time = time.trim_start_matches("{\"timestamp\":\"");
-    assert!(time.parse::<jiff::Timestamp>().is_ok() && time.ends_with('Z'), "{time}");
+    assert!(time.parse::<Timestamp>().is_ok() && time.ends_with('Z'), "{time}");
 }
 
 #[test]

@@ -1,0 +1,577 @@
+//! An engine in memory: durable after a crash, and failing on command.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::board::{Digest, Epoch, Revision, SessionId};
+use crate::store::{
+    BlobDraft, BlobStore, Copied, EmbeddedStore, End, FileBytes, FreeSpace, Health, IsOver,
+    JournalId, NameRow, Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, Store,
+    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+};
+
+/// The fault of the next append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// No room for runs that grow.
+    Full,
+    /// Another program's lock.
+    Busy,
+    /// The sync fails, and the batch is durable nevertheless.
+    UnknownKept,
+    /// The sync fails, and the batch is lost.
+    UnknownLost,
+}
+
+/// All that survives a crash.
+#[derive(Default)]
+pub(super) struct Disk {
+    histories: BTreeMap<SessionId, History>,
+    names: HashMap<Vec<u8>, SessionId>,
+    blobs: HashMap<(SessionId, Digest), Vec<u8>>,
+    tokens: HashMap<Uuid, Vec<u8>>,
+    last: u64,
+    /// The revision before the deletion of each session that was deleted.
+    pub(super) ended: HashMap<SessionId, Revision>,
+    /// Every frame that was ever durable, deleted ones included.
+    pub(super) ever: Vec<(SessionId, Revision, Vec<u8>)>,
+}
+
+#[derive(Clone, Default)]
+struct History {
+    base: Option<(Revision, Vec<Vec<u8>>)>,
+    ended: bool,
+    put: Option<(Revision, Vec<Vec<u8>>)>,
+    commits: Vec<(u64, Revision, Vec<u8>)>,
+    staged: bool,
+}
+
+impl History {
+    fn head(&self) -> Option<Revision> {
+        let last = self.commits.last().map(|(_, revision, _)| *revision);
+        last.or(self.base.as_ref().map(|(revision, _)| *revision))
+    }
+
+    fn base(&self) -> Revision {
+        self.base.as_ref().map(|(revision, _)| *revision).unwrap_or_default()
+    }
+
+    fn page(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        if after < self.base() {
+            return Err(StoreError::Forgotten { session, base: self.base() });
+        }
+        let commits = self.commits.iter().filter(|(_, revision, _)| *revision > after);
+        Ok(commits.take(max.commits).map(|(_, at, frame)| (*at, frame.clone())).collect())
+    }
+
+    fn visit_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
+        let parts = self.base.iter().flat_map(|(_, parts)| parts);
+        let _ = parts.map(Vec::as_slice).try_for_each(visit);
+    }
+
+    fn begin(&mut self, base: (Revision, Vec<Vec<u8>>), ended: bool) {
+        self.commits.retain(|(_, revision, _)| *revision > base.0);
+        (self.base, self.ended, self.put) = (Some(base), ended, None);
+    }
+}
+
+impl Disk {
+    /// The last durable revision of a session.
+    pub(super) fn head(&self, session: SessionId) -> Option<Revision> {
+        self.histories.get(&session)?.head()
+    }
+
+    fn judge(&self, batch: &[Run]) -> Vec<Outcome> {
+        let mut heads: HashMap<SessionId, (bool, Option<Revision>)> = HashMap::new();
+        let mut names: HashMap<&[u8], SessionId> = HashMap::new();
+        let mut outcomes = Vec::new();
+        for run in batch {
+            let of_disk = || match self.histories.get(&run.session) {
+                Some(history) => (history.staged, history.head()),
+                None => (false, None),
+            };
+            let (staged, head) = heads.get(&run.session).copied().unwrap_or_else(of_disk);
+            let follows = match (staged, head) {
+                (false, _) if run.adopts => false,
+                (false, head) => head.is_none_or(|head| head == run.expected),
+                (true, head) => head.is_none_or(|head| head <= run.expected),
+            };
+            let owns = run.claim.as_ref().is_none_or(|claim| {
+                let known = names.get(&claim.name[..]).or_else(|| self.names.get(&claim.name));
+                match (known, &claim.before) {
+                    (None, _) => true,
+                    (Some(known), Some((before, _))) => known == before,
+                    (Some(known), None) => self.histories.get(known).is_none_or(|one| one.ended),
+                }
+            });
+            if !follows || !owns {
+                outcomes.push(Outcome::Conflict { head: head.unwrap_or_default() });
+                continue;
+            }
+            names.extend(run.claim.iter().map(|claim| (&claim.name[..], run.session)));
+            heads.insert(run.session, (staged && !run.adopts, Some(run.head())));
+            outcomes.push(Outcome::Appended);
+        }
+        hold_together(batch, &mut outcomes);
+        outcomes
+    }
+
+    fn store(&mut self, run: &Run) {
+        let history = self.histories.entry(run.session).or_default();
+        if let Some(End { revision, parts }) = &run.ends {
+            history.begin((*revision, parts.clone()), true);
+            self.ended.insert(run.session, *revision);
+        }
+        if run.adopts {
+            history.staged = false;
+            if let Some(put) = history.put.take() {
+                history.begin(put, false);
+            }
+        }
+        if let Some(claim) = &run.claim {
+            self.names.insert(claim.name.clone(), run.session);
+        }
+        for (frame, revision) in run.frames.iter().zip(run.after().0 + 1..) {
+            self.last += 1;
+            history.commits.push((self.last, Revision(revision), frame.clone()));
+            self.ever.push((run.session, Revision(revision), frame.clone()));
+        }
+    }
+}
+
+/// A group is stored all or none.
+fn hold_together(batch: &[Run], outcomes: &mut [Outcome]) {
+    let failed: HashMap<u32, Outcome> = batch
+        .iter()
+        .zip(&*outcomes)
+        .filter(|(_, outcome)| **outcome != Outcome::Appended)
+        .filter_map(|(run, outcome)| Some((run.group?, *outcome)))
+        .collect();
+    for (run, outcome) in batch.iter().zip(outcomes) {
+        if let Some(first) = run.group.and_then(|group| failed.get(&group)) {
+            *outcome = *first;
+        }
+    }
+}
+
+/// Sees each batch before it is durable.
+type Seen = Box<dyn Fn(&[Run]) + Send>;
+
+/// An open engine on a disk.
+pub(super) struct Engine {
+    pub(super) disk: Arc<Mutex<Disk>>,
+    pub(super) fault: Mutex<Option<Fault>>,
+    pub(super) before: Mutex<Option<Seen>>,
+    poisoned: AtomicBool,
+    key: SigningKey,
+}
+
+impl Engine {
+    pub(super) fn on(disk: &Arc<Mutex<Disk>>) -> Self {
+        Self {
+            disk: Arc::clone(disk),
+            fault: Mutex::default(),
+            before: Mutex::default(),
+            poisoned: AtomicBool::new(false),
+            key: SigningKey::ephemeral().unwrap(),
+        }
+    }
+
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::SeqCst)
+    }
+
+    fn history<T>(&self, session: SessionId, read: impl FnOnce(&History) -> T) -> Option<T> {
+        self.disk.lock().histories.get(&session).map(read)
+    }
+}
+
+impl Store for Engine {
+    fn embedded(&self) -> Option<&dyn EmbeddedStore> {
+        Some(self)
+    }
+
+    fn append(&self, batch: &[Run]) -> Vec<Outcome> {
+        if self.is_poisoned() {
+            return vec![Outcome::Refused; batch.len()];
+        }
+        if let Some(before) = &*self.before.lock() {
+            before(batch);
+        }
+        let fault = self.fault.lock().take();
+        let mut disk = self.disk.lock();
+        let mut outcomes = disk.judge(batch);
+        match fault {
+            Some(Fault::Busy) => return vec![Outcome::Busy; batch.len()],
+            Some(Fault::Full) => {
+                let grows = batch.iter().zip(&mut outcomes).filter(|(run, _)| run.grows);
+                grows.for_each(|(_, outcome)| *outcome = Outcome::Full);
+                hold_together(batch, &mut outcomes);
+            }
+            Some(Fault::UnknownKept | Fault::UnknownLost) | None => {}
+        }
+        if fault != Some(Fault::UnknownLost) {
+            let accepted = batch.iter().zip(&outcomes);
+            let accepted = accepted.filter(|(_, outcome)| **outcome == Outcome::Appended);
+            accepted.for_each(|(run, _)| disk.store(run));
+        }
+        if matches!(fault, Some(Fault::UnknownKept | Fault::UnknownLost)) {
+            self.poisoned.store(true, Ordering::SeqCst);
+            return vec![Outcome::Unknown; batch.len()];
+        }
+        outcomes
+    }
+
+    fn commits(
+        &self,
+        session: SessionId,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.history(session, |history| history.page(session, after, max)).unwrap_or(Ok(vec![]))
+    }
+
+    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
+        let base = |history: &History| history.base.as_ref().map(|(revision, _)| *revision);
+        Ok(self.history(session, base).flatten())
+    }
+
+    fn read_base(
+        &self,
+        session: SessionId,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if let Some(history) = self.history(session, History::clone) {
+            history.visit_base(visit);
+        }
+        Ok(())
+    }
+
+    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
+        let history = self.history(session, History::clone);
+        let history = history.ok_or(StoreError::NoHistory { session })?;
+        Ok(Box::new(Held { session, history }))
+    }
+
+    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
+        let history = History { staged: true, ..History::default() };
+        match self.disk.lock().histories.insert(session, history) {
+            None => Ok(()),
+            Some(_) => Err(StoreError::HistoryExists { session }),
+        }
+    }
+
+    fn put_base(
+        &self,
+        session: SessionId,
+        base: Revision,
+        _frees: u64,
+        parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let parts = parts.collect();
+        let mut disk = self.disk.lock();
+        let history = disk.histories.get_mut(&session).ok_or(StoreError::NoHistory { session })?;
+        history.put = Some((base, parts));
+        Ok(())
+    }
+
+    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        let mut disk = self.disk.lock();
+        let history = disk.histories.get_mut(&session);
+        match history.and_then(|history| Some((history.put.take_if(|put| put.0 == base)?, history)))
+        {
+            Some((put, history)) => {
+                history.begin(put, false);
+                Outcome::Appended
+            }
+            None => Outcome::Conflict { head: Revision::default() },
+        }
+    }
+
+    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
+        self.disk.lock().histories.retain(|id, history| *id != session || !history.staged);
+        Ok(())
+    }
+
+    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        let mut disk = self.disk.lock();
+        disk.histories.retain(|session, _| !sessions.contains(session));
+        disk.names.retain(|_, session| !sessions.contains(session));
+        Ok(())
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        let row = |(id, body): (&Uuid, &Vec<u8>)| TokenRow { id: *id, body: Some(body.clone()) };
+        Ok(self.disk.lock().tokens.iter().map(row).collect())
+    }
+
+    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
+        let tokens = &mut self.disk.lock().tokens;
+        match body {
+            Some(body) => drop(tokens.insert(id, body.to_owned())),
+            None => drop(tokens.remove(&id)),
+        }
+        Ok(())
+    }
+
+    fn epoch(&self) -> Epoch {
+        Epoch(1)
+    }
+
+    fn signing_key(&self) -> &SigningKey {
+        &self.key
+    }
+
+    fn health(&self) -> Health {
+        if self.is_poisoned() { Health::Poisoned } else { Health::Ready }
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl EmbeddedStore for Engine {
+    fn replay(
+        &self,
+        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let histories = self.disk.lock().histories.clone();
+        for (session, history) in histories.iter().filter(|(_, history)| !history.staged) {
+            let (session, revision) = (*session, history.base());
+            history.visit_base(&mut |frame| visit(Stored::Base { session, revision, frame }));
+        }
+        self.replay_journal(&mut |record| visit(Stored::Commit(record)))
+    }
+
+    fn sessions(&self) -> Vec<StoredSession> {
+        let disk = self.disk.lock();
+        let own = disk.histories.iter().filter(|(_, history)| !history.staged);
+        own.filter_map(|(session, history)| {
+            Some(StoredSession {
+                session: *session,
+                head: history.head()?,
+                compacted: history.base(),
+                ended: history.ended,
+                is_damaged: false,
+            })
+        })
+        .collect()
+    }
+
+    fn summaries(
+        &self,
+        _visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn replay_journal(
+        &self,
+        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let histories = self.disk.lock().histories.clone();
+        let own = histories.iter().filter(|(_, history)| !history.staged);
+        let mut rows: Vec<_> = own
+            .flat_map(|(session, history)| history.commits.iter().map(|row| (*session, row)))
+            .collect();
+        rows.sort_by_key(|(_, (id, ..))| *id);
+        let _ = rows.into_iter().try_for_each(|(session, (id, revision, frame))| {
+            visit(Record { journal_id: Some(JournalId(*id)), session, revision: *revision, frame })
+        });
+        Ok(())
+    }
+
+    fn misfits(&self, _is_over: &IsOver) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn uncompacted_bytes(&self) -> u64 {
+        0
+    }
+
+    fn file_bytes(&self) -> FileBytes {
+        FileBytes::default()
+    }
+
+    fn compact(
+        &self,
+        _summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
+    ) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn put_summaries(&self, _summaries: &[SummaryRow]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn put_snapshot(
+        &self,
+        _session: SessionId,
+        _revision: Revision,
+        _parts: &mut dyn Iterator<Item = Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn read_snapshot(
+        &self,
+        _session: SessionId,
+        _up_to: Revision,
+        _visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Option<Revision>, StoreError> {
+        Ok(None)
+    }
+
+    fn has_unpinned(&self) -> bool {
+        false
+    }
+
+    fn names(&self) -> Result<Vec<NameRow>, StoreError> {
+        let disk = self.disk.lock();
+        let row = |(name, session): (&Vec<u8>, &SessionId)| NameRow {
+            session: *session,
+            name: Some(name.clone()),
+        };
+        Ok(disk.names.iter().map(row).collect())
+    }
+
+    fn free_space(&self) -> Option<FreeSpace> {
+        None
+    }
+
+    fn back_up(
+        &self,
+        _to: &Path,
+        _is_over: &IsOver,
+        _progress: &Progress,
+    ) -> Result<Copied, StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    fn look_at(
+        &self,
+        _scratch: Option<&Path>,
+        _is_over: &IsOver,
+        _look: &mut dyn FnMut(&dyn EmbeddedStore),
+    ) -> Result<(), StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    fn idle(&self) -> bool {
+        false
+    }
+}
+
+impl BlobStore for Engine {
+    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        self.disk.lock().blobs.insert((session, digest), bytes.to_owned());
+        Ok(())
+    }
+
+    fn begin_blob(&self, _session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        let blob = self.disk.lock().blobs.get(&(session, digest)).cloned();
+        blob.ok_or(StoreError::BlobMissing { session, digest })
+    }
+
+    fn link_blobs(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        digests: &mut dyn Iterator<Item = Digest>,
+    ) -> Result<(), StoreError> {
+        for digest in digests {
+            self.put_blob(to, digest, &self.blob(from, digest)?)?;
+        }
+        Ok(())
+    }
+
+    fn remove_blob(
+        &self,
+        session: SessionId,
+        digest: Digest,
+        is_free: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let is_free = is_free();
+        if is_free {
+            self.disk.lock().blobs.remove(&(session, digest));
+        }
+        Ok(is_free)
+    }
+
+    fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
+        self.disk.lock().blobs.retain(|(session, _), _| !sessions.contains(session));
+        Ok(())
+    }
+
+    fn sweep_blobs(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn clear_blobs(
+        &self,
+        _live: &HashSet<SessionId>,
+        _go_on: &dyn Fn() -> bool,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn blobs_of(
+        &self,
+        _session: SessionId,
+        _visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn blobs(
+        &self,
+        _visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A history as it was when it was pinned.
+struct Held {
+    session: SessionId,
+    history: History,
+}
+
+impl Pinned for Held {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn base(&self) -> Option<Revision> {
+        self.history.base.as_ref().map(|(revision, _)| *revision)
+    }
+
+    fn commits(
+        &self,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
+        self.history.page(self.session, after, max)
+    }
+
+    fn read_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), StoreError> {
+        self.history.visit_base(visit);
+        Ok(())
+    }
+}
