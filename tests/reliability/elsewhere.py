@@ -21,7 +21,8 @@ class Elsewhere:
     def __init__(self, place):
         self.place = place
 
-    def piece(self, _number):
+    def piece(self, number):
+        self.number = number
         command = [str(word) for word in self.command()]
         environment = os.environ | self.environment
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -85,4 +86,22 @@ class PostgresFaults(Elsewhere):
         return ["python3", "tests/postgres_faults.py", "--server", self.place.binary, "--rounds", self.each()]
 
 
-TESTS = (FullDisk, Linear, LinearOfThree, PostgresFaults)
+class Simulation(Elsewhere):
+    """The service on one thread, with an engine, a clock and a scheduler that are drawn from a seed."""
+
+    name, counted = "simulation", "seeds"
+    long = 20
+
+    @property
+    def environment(self):
+        first, count = self.number * self.each(), self.each()
+        return {"BLACKBOARD_SIMULATION_SEED": str(first), "BLACKBOARD_SIMULATION_SEEDS": str(count)}
+
+    def each(self):
+        return 5_000 if self.place.is_long else 500
+
+    def command(self):
+        return ["cargo", "test", "--lib", "simulation::no_order"]
+
+
+TESTS = (Simulation, FullDisk, Linear, LinearOfThree, PostgresFaults)

@@ -60,6 +60,11 @@ const SESSION_ITSELF: usize = size::shared(size_of::<Session>())
 /// of which 8,400 in memory, 20 MB of 272 MB.
 const ALLOCATOR_PART: usize = 16;
 
+/// The memory besides the sessions: page caches of the store's connections, and buffers of threads. A small budget leaves
+/// a sixteenth for it.
+const BESIDES_BYTES: usize = 16 << 20;
+const BESIDES_PART: usize = 16;
+
 /// Memory taken by the sessions, and its budget.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
@@ -245,12 +250,17 @@ impl MemoryBudget {
 
     /// Returns true if the budget is exceeded.
     pub(crate) fn is_over(&self) -> bool {
-        self.held() > self.budget
+        self.held() > self.for_sessions()
+    }
+
+    /// The part of the budget that sessions may take.
+    fn for_sessions(&self) -> usize {
+        self.budget - BESIDES_BYTES.min(self.budget / BESIDES_PART)
     }
 
     /// Returns true if eviction has reached its aim.
     fn is_cleared(&self) -> bool {
-        self.held() <= self.budget / 100 * CLEARED_TO
+        self.held() <= self.for_sessions() / 100 * CLEARED_TO
     }
 
     /// Evicts a session's board unless it is pinned, and returns it.

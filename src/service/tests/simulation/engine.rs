@@ -37,6 +37,8 @@ pub(super) struct Disk {
     blobs: HashMap<(SessionId, Digest), Vec<u8>>,
     tokens: HashMap<Uuid, Vec<u8>>,
     last: u64,
+    /// Durable, but not read before the next start, since the sync has failed.
+    unread: Vec<Run>,
     /// The revision before the deletion of each session that was deleted.
     pub(super) ended: HashMap<SessionId, Revision>,
     /// Every frame that was ever durable, deleted ones included.
@@ -179,6 +181,8 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn on(disk: &Arc<Mutex<Disk>>) -> Self {
+        let unread = std::mem::take(&mut disk.lock().unread);
+        unread.iter().for_each(|run| disk.lock().store(run));
         Self {
             disk: Arc::clone(disk),
             fault: Mutex::default(),
@@ -221,16 +225,19 @@ impl Store for Engine {
             }
             Some(Fault::UnknownKept | Fault::UnknownLost) | None => {}
         }
-        if fault != Some(Fault::UnknownLost) {
-            let accepted = batch.iter().zip(&outcomes);
-            let accepted = accepted.filter(|(_, outcome)| **outcome == Outcome::Appended);
-            accepted.for_each(|(run, _)| disk.store(run));
+        let accepted = batch.iter().zip(&outcomes);
+        let accepted = accepted.filter(|(_, outcome)| **outcome == Outcome::Appended);
+        let mut accepted = accepted.map(|(run, _)| run);
+        match fault {
+            Some(Fault::UnknownKept) => disk.unread = accepted.cloned().collect(),
+            Some(Fault::UnknownLost) => {}
+            Some(Fault::Full | Fault::Busy) | None => {
+                accepted.by_ref().for_each(|run| disk.store(run));
+                return outcomes;
+            }
         }
-        if matches!(fault, Some(Fault::UnknownKept | Fault::UnknownLost)) {
-            self.poisoned.store(true, Ordering::SeqCst);
-            return vec![Outcome::Unknown; batch.len()];
-        }
-        outcomes
+        self.poisoned.store(true, Ordering::SeqCst);
+        vec![Outcome::Unknown; batch.len()]
     }
 
     fn commits(

@@ -427,7 +427,10 @@ impl Simulation {
                 Fate::Done(Some((Some(session), revision))) => {
                     found.contains(&(*session, *revision)) || is_deleted(&disk, *session, *revision)
                 }
-                Fate::Done(Some((None, revision))) => found.iter().any(|(_, at)| at == revision),
+                Fate::Done(Some((None, revision))) => {
+                    found.iter().any(|(_, at)| at == revision)
+                        || disk.ended.values().any(|before| before >= revision)
+                }
                 Fate::Refused(_) => found.is_empty() || op.was_in_doubt,
                 Fate::InDoubt => true,
                 Fate::UnderWay => false,
