@@ -34,7 +34,8 @@ pub(crate) fn owns_name<'a>(
     let known = claimed.get(name.as_slice()).copied().or_else(|| histories.named(name));
     let owns = match (known, before) {
         (None, _) => true,
-        (Some(known), Some((session, _))) => known == *session,
+        // Ids are in the order of time: an earlier one is left where the row of the last one was damaged.
+        (Some(known), Some((session, _))) => known <= *session,
         // The caller forgot the end of a session before the store did.
         (Some(known), None) => histories.base(known).is_some_and(|base| base.ends),
     };

@@ -59,6 +59,22 @@ fn a_name_goes_from_an_ended_session_to_the_next() {
 }
 
 #[test]
+fn a_lost_row_leaves_the_name_to_the_last_session() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.append(&[making(ANNA, None)]);
+    assert_eq!(store.append(&[making(BERT, Some((ANNA, 1)))]), [APPENDED]);
+    drop(store);
+    let database = rusqlite::Connection::open(dir.path().join("blackboard.db")).unwrap();
+    let lost = "DELETE FROM name WHERE session = ?1";
+    database.execute(lost, [BERT.0.as_bytes().as_slice()]).unwrap();
+    drop(database);
+    let store = open(dir.path());
+    let deletion = claiming(ending(BERT, 2, &[]), Some((BERT, 2)));
+    assert_eq!(store.append(&[deletion]), [APPENDED]);
+}
+
+#[test]
 fn a_forgotten_session_leaves_its_name() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
