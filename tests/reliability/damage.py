@@ -27,7 +27,7 @@ class Damage:
     """Damages of one store."""
 
     name = "damage"
-    short, long = 1, 20
+    short, long = 1, 25
 
     def __init__(self, place):
         self.place = place

@@ -101,7 +101,7 @@ fn a_lost_log_and_a_damaged_last_commit_are_refused() {
     assert!(is_refused(gone.path()));
     let flipped = copied(dir.path());
     let mut log = fs::read(log_of(flipped.path())).unwrap();
-    log[*lengths.last().unwrap() as usize - 100] ^= 1;
+    log[usize::try_from(*lengths.last().unwrap()).unwrap() - 100] ^= 1;
     fs::write(log_of(flipped.path()), log).unwrap();
     assert!(is_refused(flipped.path()));
 }

@@ -79,7 +79,11 @@ impl History {
 
     fn visit_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
         let parts = self.base.iter().flat_map(|(_, parts)| parts);
-        let _ = parts.map(Vec::as_slice).try_for_each(visit);
+        for part in parts {
+            if visit(part).is_break() {
+                return;
+            }
+        }
     }
 
     fn begin(&mut self, base: (Revision, Vec<Vec<u8>>), ended: bool) {
@@ -394,9 +398,12 @@ impl EmbeddedStore for Engine {
             .flat_map(|(session, history)| history.commits.iter().map(|row| (*session, row)))
             .collect();
         rows.sort_by_key(|(_, (id, ..))| *id);
-        let _ = rows.into_iter().try_for_each(|(session, (id, revision, frame))| {
-            visit(Record { journal_id: Some(JournalId(*id)), session, revision: *revision, frame })
-        });
+        for (session, (id, revision, frame)) in rows {
+            let (journal_id, revision) = (Some(JournalId(*id)), *revision);
+            if visit(Record { journal_id, session, revision, frame }).is_break() {
+                break;
+            }
+        }
         Ok(())
     }
 

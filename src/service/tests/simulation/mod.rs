@@ -45,7 +45,7 @@ const PENDING_MAX: usize = 8;
 
 const SESSIONS: u64 = 3;
 
-/// SplitMix64, by Steele, Lea and Flood.
+/// `SplitMix64`, by Steele, Lea and Flood.
 struct Chance(u64);
 
 impl Chance {
@@ -58,6 +58,10 @@ impl Chance {
 
     fn below(&mut self, end: u64) -> u64 {
         self.next() % end
+    }
+
+    fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).unwrap()].clone()
     }
 
     fn is(&mut self, percent: u64) -> bool {
@@ -186,7 +190,7 @@ impl Simulation {
             .collect();
         let repeats = !in_doubt.is_empty() && self.chance.is(40);
         let op = if repeats {
-            in_doubt[self.chance.below(in_doubt.len() as u64) as usize]
+            self.chance.one_of(&in_doubt)
         } else {
             let op = self.op(running);
             self.ops.push(op);
@@ -236,7 +240,7 @@ impl Simulation {
         let text = format!(r#"{{"word":"{word}"}}"#);
         let place = format!("k{}", self.chance.below(3));
         let seq = Seq(1 + self.chance.below(4));
-        let log = LogName::BOARD[self.chance.below(3) as usize].clone();
+        let log = self.chance.one_of(&LogName::BOARD[..3]);
         let put = |ttl| Edit::Put { value: json(&text), ttl };
         let append = || Command::Log(log.clone(), LogCommand::Append { items: vec![item(&text)] });
         match self.chance.below(20) {
@@ -275,7 +279,7 @@ impl Simulation {
 
     fn poll_one(&mut self, running: &mut Running) {
         if !running.pending.is_empty() {
-            let which = self.chance.below(running.pending.len() as u64) as usize;
+            let which = self.chance.one_of(&(0..running.pending.len()).collect::<Vec<_>>());
             self.poll(running, which);
         }
     }
@@ -302,9 +306,10 @@ impl Simulation {
             Err(ServiceError::Fault) => panic!("write {op} met a fault"),
             Err(refused) => Fate::Refused(format!("{:?}", refused.code())),
         };
+        // Ids are others in another run.
         let told = match &fate {
             Fate::Done(place) => format!("done {:?}", place.map(|(_, revision)| revision)),
-            other => format!("{other:?}"),
+            other @ (Fate::Refused(_) | Fate::InDoubt | Fate::UnderWay) => format!("{other:?}"),
         };
         self.told(format!("{op} {told}"));
         self.ops[op].fate = fate;
@@ -339,14 +344,14 @@ impl Simulation {
     }
 
     fn pass_time(&mut self) {
-        self.ms += [1, 900, 3_000, 20_000][self.chance.below(4) as usize];
+        self.ms += self.chance.one_of(&[1, 900, 3_000, 20_000]);
         self.hand.set(self.ms);
         self.told(format!("time {}", self.ms));
     }
 
     fn fail_next(&mut self, running: &Running) {
         let faults = [Fault::Full, Fault::Busy, Fault::UnknownKept, Fault::UnknownLost];
-        let fault = faults[self.chance.below(4) as usize];
+        let fault = self.chance.one_of(&faults);
         *running.engine.fault.lock() = Some(fault);
         self.told(format!("next append {fault:?}"));
     }
@@ -354,7 +359,7 @@ impl Simulation {
     /// A client goes away.
     fn leave(&mut self, running: &mut Running) {
         if !running.pending.is_empty() {
-            let which = self.chance.below(running.pending.len() as u64) as usize;
+            let which = self.chance.one_of(&(0..running.pending.len()).collect::<Vec<_>>());
             let (op, answering) = running.pending.swap_remove(which);
             drop(answering);
             self.ops[op].fate = Fate::InDoubt;
@@ -448,13 +453,10 @@ fn is_deleted(disk: &Disk, session: SessionId, revision: Revision) -> bool {
 
 /// True if a command appends questions: the commit that answers one has its text again.
 fn is_question(command: &Command) -> bool {
-    match command {
-        Command::Ask { .. } | Command::Log(LogName::Questions, _) => true,
-        Command::Transact(transaction) => {
-            transaction.then.iter().chain(&transaction.otherwise).any(is_question)
-        }
-        _ => false,
+    if let Command::Transact(transaction) = command {
+        return transaction.then.iter().chain(&transaction.otherwise).any(is_question);
     }
+    matches!(command, Command::Ask { .. } | Command::Log(LogName::Questions, _))
 }
 
 fn has(frame: &[u8], word: &str) -> bool {
@@ -471,7 +473,8 @@ fn no_order_of_steps_and_failures_breaks_a_promise() {
     let (first, count) =
         (asked("BLACKBOARD_SIMULATION_SEED"), asked("BLACKBOARD_SIMULATION_SEEDS"));
     let count = count.unwrap_or(if first.is_some() { 1 } else { SEEDS });
-    for seed in (first.unwrap_or(0)..).take(count as usize) {
+    let first = first.unwrap_or(0);
+    for seed in first..first + count {
         let mut simulation = Simulation::new(seed);
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulation.run()));
         assert!(ran.is_ok(), "seed {seed}: {:#?}", simulation.trace);
