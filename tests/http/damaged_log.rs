@@ -1,4 +1,5 @@
-//! Changed bits in the write-ahead log of a killed server: refused by name, or the last commit alone lost.
+//! Changed bits in the write-ahead log of a killed server: refused by name, or, with `--sync normal`, the last commit alone
+//! lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ fn log_of(server: &Server) -> PathBuf {
 }
 
 /// A killed server with commits in its log, and the tag that their page had.
-async fn killed() -> (Server, String) {
-    let mut server = Server::start();
+async fn killed(flags: &[&str]) -> (Server, String) {
+    let mut server = Server::start_with(flags);
     let board = server.board("s");
     for n in 1..=COMMITS {
         board.post("requests", &format!("{{\"n\":{n}}}")).await.is(201);
@@ -50,7 +51,7 @@ fn contents(server: &Server) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn a_changed_bit_before_other_commits_refuses_the_start() {
-    let (server, _) = killed().await;
+    let (server, _) = killed(&[]).await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) / 2);
     let left = contents(&server);
@@ -69,7 +70,7 @@ async fn a_changed_bit_before_other_commits_refuses_the_start() {
 
 #[tokio::test]
 async fn commits_behind_a_changed_bit_are_salvaged_with_new_tags() {
-    let (mut server, tag) = killed().await;
+    let (mut server, tag) = killed(&[]).await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) / 2);
     let (data, left) = (server.data(), contents(&server));
@@ -89,8 +90,26 @@ async fn commits_behind_a_changed_bit_are_salvaged_with_new_tags() {
 }
 
 #[tokio::test]
-async fn a_changed_bit_in_the_last_commit_costs_it_alone() {
-    let (mut server, tag) = killed().await;
+async fn a_changed_bit_in_the_last_commit_refuses_the_start() {
+    let (server, _) = killed(&[]).await;
+    let log = log_of(&server);
+    harm(&log, frames(&fs::read(&log).unwrap()) - 1);
+    let (data, left) = (server.data(), contents(&server));
+    let data = data.to_str().expect("a path");
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["check"]] {
+        let refused = finished(&[command, &["--data", data]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = String::from_utf8([refused.stdout, refused.stderr].concat()).unwrap();
+        let facts =
+            [format!("ends with commit {}", COMMITS - 1), format!("commit {COMMITS} was stored")];
+        assert!(facts.iter().all(|fact| said.contains(fact)), "{command:?}: {said}");
+        assert_eq!(contents(&server), left, "{command:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unsynced_last_commit_is_lost_alone() {
+    let (mut server, tag) = killed(&["--sync", "normal"]).await;
     let log = log_of(&server);
     harm(&log, frames(&fs::read(&log).unwrap()) - 1);
     let checked = finished(&["check", "--data", server.data().to_str().unwrap()]);

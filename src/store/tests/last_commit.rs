@@ -153,7 +153,7 @@ fn a_backup_in_the_place_of_a_store_is_no_loss() {
 }
 
 #[test]
-fn an_unsynced_store_notes_nothing_and_a_damaged_note_proves_nothing() {
+fn no_note_and_a_damaged_one_prove_nothing() {
     let normal = SqliteOptions { sync: SyncLevel::Normal, ..OPTIONS };
     let dir = TempDir::new().unwrap();
     let (_store, lengths) = running(dir.path(), normal);
