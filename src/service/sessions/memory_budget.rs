@@ -127,12 +127,16 @@ impl MemoryBudget {
         }
     }
 
-    /// Weighs what is used anew, if that is much.
+    /// Weighs what is used anew once that is much.
     fn weigh_newly_used(&self) {
-        let newly_used = std::mem::take(&mut *self.newly_used.lock());
-        if newly_used.len() >= NEWLY_USED_MAX {
-            newly_used.iter().for_each(|session| self.weigh(session));
-        }
+        let newly_used = {
+            let mut newly_used = self.newly_used.lock();
+            if newly_used.len() < NEWLY_USED_MAX {
+                return;
+            }
+            std::mem::take(&mut *newly_used)
+        };
+        newly_used.iter().for_each(|session| self.weigh(session));
         self.used.lock().extend(newly_used);
     }
 
@@ -140,7 +144,8 @@ impl MemoryBudget {
     fn weigh_used(&self) {
         let now = self.tick();
         let used = std::mem::take(&mut *self.used.lock());
-        for session in used {
+        let newly_used = std::mem::take(&mut *self.newly_used.lock());
+        for session in used.into_iter().chain(newly_used) {
             let is_idle = session.used().saturating_add(IDLE_TICKS) <= now;
             if is_idle {
                 session.was_weighed();
@@ -154,7 +159,8 @@ impl MemoryBudget {
 
     /// Returns the time that the evictor may rest.
     fn rest(&self) -> Duration {
-        match (self.is_over(), self.used.lock().is_empty()) {
+        let are_none_used = self.used.lock().is_empty() && self.newly_used.lock().is_empty();
+        match (self.is_over(), are_none_used) {
             (true, _) => TICK,
             (false, false) => WEIGHED_AFTER,
             (false, true) => Duration::MAX,
