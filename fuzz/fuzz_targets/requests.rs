@@ -11,8 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::Policy;
-use blackboard::http::{Door, EdgeOptions, edge, router};
-use blackboard::http::Streams;
+use blackboard::http::{Door, EdgeOptions, Streams, edge, router};
 use blackboard::mcp;
 use blackboard::service::{Clock, Options, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
@@ -41,8 +40,9 @@ struct Server {
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let home = TempDir::new().expect("a directory");
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-    let _entered = runtime.enter();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let entered = runtime.enter();
     let options = SqliteOptions { sync: SyncLevel::Normal, ..SqliteOptions::default() };
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(home.path(), options).expect("a store"));
     let limits = TokenLimits { rate: None, streams_max: 100 };
@@ -60,7 +60,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(&service) }];
     let routes = router(service.clone(), tokens, None, Streams::new(100), doors, None);
     let router = edge(routes, EdgeOptions::default(), service);
-    drop(_entered);
+    drop(entered);
     Server { runtime, router, _home: home }
 });
 

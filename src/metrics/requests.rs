@@ -89,23 +89,31 @@ pub fn known_method(method: &str) -> &'static str {
 impl Requests {
     /// Records an answer by known method and route template. The route of an unrouted request is `none`.
     pub fn note(&self, method: &'static str, route: &str, status: u16, took: Duration) {
-        let mut routes = self.routes.read();
-        if !routes.contains_key(route) {
-            drop(routes);
+        if self.note_known(method, route, status, took).is_none() {
             self.routes.write().entry(route.into()).or_default();
-            routes = self.routes.read();
+            self.note_known(method, route, status, took);
         }
-        let Some((route, methods)) = routes.get_key_value(route) else { return };
+    }
+
+    /// Records an answer; `None` if it is the route's first.
+    fn note_known(
+        &self,
+        method: &'static str,
+        route: &str,
+        status: u16,
+        took: Duration,
+    ) -> Option<()> {
+        let routes = self.routes.read();
+        let (route, methods) = routes.get_key_value(route)?;
         let place = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len());
-        let Some(series) = methods.get(place) else { return };
-        let series = series.get_or_init(|| self.series(method, route));
+        let series = methods.get(place)?.get_or_init(|| self.series(method, route));
         series.times.observe(took.as_secs_f64());
         let place = STATUSES.iter().position(|known| *known == status);
-        if let Some(answers) = series.answers.get(place.unwrap_or(STATUSES.len())) {
-            let status = Status(place.map(|_| status));
-            let answer = || Answer { method, route: Arc::clone(route), status };
-            answers.get_or_init(|| self.answers.get_or_create_owned(&answer())).inc();
-        }
+        let answers = series.answers.get(place.unwrap_or(STATUSES.len()))?;
+        let status = Status(place.map(|_| status));
+        let answer = || Answer { method, route: Arc::clone(route), status };
+        answers.get_or_init(|| self.answers.get_or_create_owned(&answer())).inc();
+        Some(())
     }
 
     fn series(&self, method: &'static str, route: &Arc<str>) -> Box<Series> {

@@ -97,16 +97,20 @@ pub(crate) fn request(session: &str, text: &str) -> Write {
     append(session, LogName::Requests, vec![item(text)])
 }
 
+/// The steps of the states of `SplitMix64`, by Steele, Lea and Flood.
+pub(crate) const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The number that `SplitMix64` makes of a state.
+pub(crate) fn mixed(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// Items of half a MiB that hardly get shorter by compression.
 pub(crate) fn noise(count: u64) -> Vec<Item> {
     const WORDS: u64 = (1 << 19) / 16;
-    // SplitMix64, by Steele, Lea and Flood.
-    let word = |n: u64| {
-        let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        format!("{:016x}", z ^ (z >> 31))
-    };
+    let word = |n: u64| format!("{:016x}", mixed(n.wrapping_mul(GAMMA)));
     let text = |n: u64| (n * WORDS..(n + 1) * WORDS).map(word).collect::<String>();
     (1..=count).map(|n| item(&format!(r#"{{"a":"{}"}}"#, text(n)))).collect()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::deletion;
 use super::deletion::Garbage;
 use super::index::{Histories, Owner};
 use super::rows::bases::{DamagedRow, HistoryRow};
@@ -21,14 +22,14 @@ const STEPS_PER_LOOK: i32 = 10_000;
 pub(crate) struct Inventory {
     pub(crate) histories: Histories,
     pub(crate) garbage: Garbage,
-    /// The last row of the journal, 0 if it has none.
+    /// The last id of the journal, deleted rows included; 0 if it never had any.
     pub(crate) last: JournalId,
 }
 
 impl Inventory {
     pub(crate) fn read(connection: &Connection) -> Result<Self, StoreError> {
         check_tree(connection)?;
-        let (mut histories, mut last) = (Histories::default(), JournalId(0));
+        let (mut histories, mut last) = (Histories::default(), deletion::mark(connection)?);
         let (mut forgotten, mut discarded) = (Vec::new(), Vec::new());
         let (sound, damaged) = HistoryRow::all_and_damaged(connection)?;
         for HistoryRow { session, beginning, staged } in sound.iter().copied() {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::inventory::Inventory;
-use super::{DATABASE, deletion, epoch};
+use super::{DATABASE, epoch};
 use crate::board::Epoch;
 use crate::store::files::disk::FILE_MODE;
 use crate::store::{JournalId, StoreError};
@@ -75,11 +75,8 @@ pub(crate) fn refuse_less(
     found: &Inventory,
 ) -> Result<(), StoreError> {
     let Some(noted) = noted(dir, epoch::stored(connection)?) else { return Ok(()) };
-    let last = found.last.max(deletion::mark(connection)?);
-    if last < noted {
-        return Err(StoreError::CommitsMissing { path: dir.join(DATABASE), last, noted });
-    }
-    Ok(())
+    let (last, path) = (found.last, dir.join(DATABASE));
+    if last < noted { Err(StoreError::CommitsMissing { path, last, noted }) } else { Ok(()) }
 }
 
 /// Returns the last durable commit of a store, as far as it is noted. A copy, and a store that has lost commits before,

@@ -45,23 +45,21 @@ const PENDING_MAX: usize = 8;
 
 const SESSIONS: u64 = 3;
 
-/// `SplitMix64`, by Steele, Lea and Flood.
+/// Numbers of a seed.
 struct Chance(u64);
 
 impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(GAMMA);
+        mixed(self.0) % end
     }
 
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+    fn place(&mut self, count: usize) -> usize {
+        usize::try_from(self.below(count as u64)).unwrap()
     }
 
     fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()].clone()
+        of[self.place(of.len())].clone()
     }
 
     fn is(&mut self, percent: u64) -> bool {
@@ -176,8 +174,7 @@ impl Simulation {
             }
             self.check_shown(&running);
         }
-        let running = self.crash(running);
-        self.check_boards(&running);
+        self.crash(running);
         self.check_ops();
     }
 
@@ -279,7 +276,7 @@ impl Simulation {
 
     fn poll_one(&mut self, running: &mut Running) {
         if !running.pending.is_empty() {
-            let which = self.chance.one_of(&(0..running.pending.len()).collect::<Vec<_>>());
+            let which = self.chance.place(running.pending.len());
             self.poll(running, which);
         }
     }
@@ -359,7 +356,7 @@ impl Simulation {
     /// A client goes away.
     fn leave(&mut self, running: &mut Running) {
         if !running.pending.is_empty() {
-            let which = self.chance.one_of(&(0..running.pending.len()).collect::<Vec<_>>());
+            let which = self.chance.place(running.pending.len());
             let (op, answering) = running.pending.swap_remove(which);
             drop(answering);
             self.ops[op].fate = Fate::InDoubt;
@@ -370,6 +367,7 @@ impl Simulation {
     /// Ends the service as `kill -9` does, and starts one on what is durable.
     fn crash(&mut self, running: Running) -> Running {
         self.told("crash".to_owned());
+        self.check_boards(&running);
         for (op, _) in &running.pending {
             self.ops[*op].fate = Fate::InDoubt;
         }

@@ -11,11 +11,11 @@ use rusqlite::Connection;
 
 use crate::store::blobs::{list, session_of};
 use crate::store::files::disk::{create_dir, sync_dir};
+use crate::store::sqlite::epoch;
 use crate::store::sqlite::index::Histories;
 use crate::store::sqlite::inventory::Inventory;
 use crate::store::sqlite::open::{has_bytes, log_of};
 use crate::store::sqlite::wal::End;
-use crate::store::sqlite::{deletion, epoch};
 use crate::store::{JournalId, StoreError};
 
 /// The directory for such images.
@@ -38,8 +38,7 @@ pub(crate) fn refuse(
     database: &Path,
     found: &Inventory,
 ) -> Result<(), StoreError> {
-    let last = found.last.max(deletion::mark(connection)?);
-    let had_commits = last != JournalId(0) || found.histories.is_any_known();
+    let had_commits = found.last != JournalId(0) || found.histories.is_any_known();
     let log = log_of(database);
     if had_commits || has_bytes(&log) || !epoch::is_running(connection)? {
         return Ok(());

@@ -67,7 +67,6 @@ impl Journal {
         path: &Path,
         found: Option<Inventory>,
     ) -> Result<Self, StoreError> {
-        let mark = deletion::mark(&connection)?;
         let mut database = Database::open(connection, path)?;
         session_names::drop_damaged(&mut database)?;
         let found = found.map_or_else(|| Inventory::read(database.connection()), Ok)?;
@@ -76,7 +75,7 @@ impl Journal {
             database,
             histories: Arc::new(RwLock::new(histories)),
             garbage,
-            last: last.max(mark),
+            last,
             noted: None,
             compacted: JournalId(0),
             batches_since_sweep: 0,
@@ -174,16 +173,19 @@ impl Journal {
         }
     }
 
-    /// Returns the id for a write that is no commit, but whose loss a start is to find as well: the write raises the
-    /// mark to it.
-    pub(crate) fn next_id(&self) -> JournalId {
-        JournalId(self.last.0.saturating_add(1))
-    }
-
-    /// Notes that such a write is durable.
-    pub(crate) fn note_taken(&mut self, id: JournalId) {
+    /// Writes what is no commit, synced at every sync level, under an id of its own: a start finds its loss too.
+    pub(crate) fn write_synced(
+        &mut self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> Result<(), Failure> {
+        let id = JournalId(self.last.0.saturating_add(1));
+        self.database.transact_synced(|connection| {
+            write(connection)?;
+            deletion::raise_mark(connection, id)
+        })?;
         self.last = id;
         self.note_last();
+        Ok(())
     }
 
     /// Begins a staged history. Returns false if the id is known.

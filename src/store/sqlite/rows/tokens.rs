@@ -5,7 +5,6 @@ use uuid::Uuid;
 
 use super::journal::Journal;
 use crate::store::sqlite::database::Failure;
-use crate::store::sqlite::deletion;
 use crate::store::{StoreError, TokenRow};
 
 /// Returns all tokens. A damaged one has no body; one without a readable id gets a unique id.
@@ -24,29 +23,23 @@ fn read(row: &Row<'_>) -> TokenRow {
 
 /// Inserts or replaces the token with this id.
 pub(crate) fn put(journal: &mut Journal, id: Uuid, body: &[u8]) -> Result<(), Failure> {
-    let next = journal.next_id();
-    journal.database.transact_synced(|connection| {
+    journal.write_synced(|connection| {
         connection
             .prepare_cached(
                 "INSERT INTO token VALUES (?1, ?2, ?3)
                  ON CONFLICT (id) DO UPDATE SET crc = excluded.crc, body = excluded.body",
             )?
-            .execute((id.as_bytes().as_slice(), TokenRow::sum(id, body), body))?;
-        deletion::raise_mark(connection, next)
+            .execute((id.as_bytes().as_slice(), TokenRow::sum(id, body), body))
+            .map(drop)
     })?;
-    journal.note_taken(next);
     journal.database.note_written(body.len() as u64);
     Ok(())
 }
 
 /// Removes a token.
 pub(crate) fn remove(journal: &mut Journal, id: Uuid) -> Result<(), Failure> {
-    let next = journal.next_id();
-    journal.database.transact_synced(|connection| {
+    journal.write_synced(|connection| {
         let mut delete = connection.prepare_cached("DELETE FROM token WHERE id = ?1")?;
-        delete.execute([id.as_bytes().as_slice()])?;
-        deletion::raise_mark(connection, next)
-    })?;
-    journal.note_taken(next);
-    Ok(())
+        delete.execute([id.as_bytes().as_slice()]).map(drop)
+    })
 }
