@@ -46,3 +46,16 @@ for (const colorScheme of ["light", "dark"]) {
     }, { colorScheme, viewport: { width, height: 800 }, bypassCSP: true });
   }
 }
+
+describe("without motion a new height is there at once, so that what is revealed is reached", async (t) => {
+  await t.go("#/sessions");
+  const heights = await t.page.evaluate(() => {
+    const box = document.body.appendChild(document.createElement("div"));
+    const height = (pixels) => {
+      box.style.height = `${pixels}px`;
+      return box.offsetHeight;
+    };
+    return [height(10), height(1000)];
+  });
+  assert.deepEqual(heights, [10, 1000]);
+});
