@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Half an hour of agents at work: long-term promises, latency and memory.
+"""Agents at work for long, at half of what the machine bears: long-term promises, latency, memory, files, threads and disk.
 
     benches/soak.py [--server PATH] [--minutes N] [--agents N] [--away-minutes N]
 
 Starts the server in a directory of its own, on loopback. Agents work in shared sessions that keep a part of their history,
 and in sessions of their own that they delete after some steps: they append steps and memories, take screenshots, ask for
 prompts within a budget and for thumbnails, claim requests, ask and answer questions, and change the state. Beside them go
-watchers that must see each commit once and in order, exports, imports, forks, and backups that are checked.
+watchers that come and go and must see each commit once and in order, exports, imports, forks, and backups that are checked.
 
-Each operation's median in the last sixth of the time is compared with that in the first; resident memory and the gauge
-are printed as they went. At the end all sessions are deleted while 10 writes a second go on, and the disk must come back
-within --away-minutes (10). Exits with 1 where a promise was broken: an answer of 500 or more, an error in the log, an
-export that was cut, an event that was missed or came twice, a backup that is not sound, a disk that does not come back, or
-a median that grew to more than 1.5 times.
+The last tenth of the time is compared with the first: each operation's median, and the p99 of all. Resident memory, the
+gauge, open files, threads and the disk are compared with the second tenth; the share of the processors that the server and
+all together took is printed. At the end all sessions are deleted while 10 writes a second go on, and the disk must come
+back within --away-minutes (10). Exits with 1 where a promise was broken: an answer of 500 or more, an error in the log, an
+export that was cut, an event that was missed or came twice, a backup that is not sound, a disk that does not come back, a
+median that grew to more than 1.5 times, a p99 of all to more than 1.2, or memory, files, threads or the disk to more than
+1.2.
 """
 
 import argparse
@@ -36,8 +38,13 @@ from board_server import Server, picture
 SHARED = 6
 STEPS_OF_A_TASK = 60
 STEP_REST_S = 0.35
-WINDOWS = 6
-GROWTH_MAX = 1.5
+# A watcher is gone after so long, and back after as long again.
+WATCH_S = (5, 60)
+AWAY_S = (0, 5)
+WINDOWS = 10
+MEDIAN_GROWTH_MAX = 1.5
+P99_GROWTH_MAX = 1.2
+LEVEL_GROWTH_MAX = 1.2
 # A median of so few requests says nothing.
 COUNTED_MIN = 10
 TRICKLE_PER_S = 10
@@ -49,6 +56,9 @@ ITEMS_MAX = {"trajectories": 400, "requests": 100, "questions": 100, "screenshot
 SETTINGS = {"settings": {"history": 400, "max_items": ITEMS_MAX, "history_keys": ["step", "action", "result"]}}
 SCREENS = 24
 WORDS = "open close read write click scroll type find save copy paste menu field button sheet cell row total".split()
+
+
+Sample = collections.namedtuple("Sample", "seconds resident gauge disk files threads")
 
 
 class Soak:
@@ -166,8 +176,8 @@ def act(soak, client, rng, name, session, step):
 
 def watcher(soak, number):
     """Follows a shared session, and sees each revision once and in order."""
-    path, last = f"/v1/sessions/shared-{number % SHARED}/events", None
-    while not soak.ended.is_set():
+    path, last, rng = f"/v1/sessions/shared-{number % SHARED}/events", None, random.Random(f"watcher {number}")
+    while not soak.ended.wait(rng.uniform(*AWAY_S)):
         connection = http.client.HTTPConnection(*soak.server.address, timeout=40)
         headers = {"Accept": "text/event-stream"}
         if last is not None:
@@ -177,14 +187,16 @@ def watcher(soak, number):
         if answer.status != 200:
             soak.fail(f"events are answered {answer.status} {answer.read()[:200]!r}")
             return
-        last = follow(soak, answer, last)
+        last = follow(soak, answer, last, time.monotonic() + rng.uniform(*WATCH_S))
         connection.close()
 
 
-def follow(soak, answer, last):
-    """Reads frames until the stream ends; the last revision seen."""
+def follow(soak, answer, last, end):
+    """Reads frames until that time or the stream's end; the last revision seen."""
     event = data = None
     while not soak.ended.is_set():
+        if time.monotonic() > end and event is None and data is None:
+            return last
         line = answer.readline()
         if not line:
             return last
@@ -271,8 +283,21 @@ def size(path):
 
 
 def resident(pid):
+    """Its resident bytes, and its number of threads."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) << 10
+        text = status.read()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) << 10, int(re.search(r"Threads:\s+(\d+)", text)[1])
+
+
+def processor_s(pid):
+    """The processor time in seconds: of a process, and of all."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        of_one = stat.read().rsplit(")", 1)[1].split()
+    with open("/proc/stat", encoding="ascii") as stat:
+        of_all = [int(word) for word in stat.readline().split()[1:]]
+    # Without the times that it was idle and waited for a disk.
+    return (int(of_one[11]) + int(of_one[12])) / ticks, (sum(of_all[:3]) + sum(of_all[5:8])) / ticks
 
 
 def metric(client, name):
@@ -283,19 +308,18 @@ def metric(client, name):
 def sampler(soak):
     client = soak.server.client()
     while not soak.ended.wait(10):
-        sample = (
-            soak.elapsed(), resident(soak.server.process.pid), metric(client, "blackboard_resident_bytes"),
-            size(soak.server.data), len(os.listdir(f"/proc/{soak.server.process.pid}/fd")),
-        )
+        pid = soak.server.process.pid
+        rss, threads = resident(pid)
+        gauge = metric(client, "blackboard_resident_bytes")
+        sample = Sample(soak.elapsed(), rss, gauge, size(soak.server.data), len(os.listdir(f"/proc/{pid}/fd")), threads)
         soak.samples.append(sample)
         if len(soak.samples) % 6 == 0:
             show(sample)
 
 
 def show(sample):
-    seconds, rss, gauge, disk, files = sample
-    print(f"{seconds:5.0f} s  resident {rss >> 20} MiB, by the gauge {int(gauge) >> 20} MiB, "
-          f"disk {disk >> 20} MiB, {files} files open", flush=True)
+    print(f"{sample.seconds:5.0f} s  resident {sample.resident >> 20} MiB, by the gauge {int(sample.gauge) >> 20} MiB, "
+          f"disk {sample.disk >> 20} MiB, {sample.files} files open, {sample.threads} threads", flush=True)
 
 
 def compare(soak):
@@ -307,21 +331,41 @@ def compare(soak):
             print(f"{name:20} {soak.counts[name]:7} too few to compare")
             continue
         before, after = statistics.median(first), statistics.median(last)
-        p99 = sorted(last)[int(len(last) * 0.99)]
         print(f"{name:20} {soak.counts[name]:7} {before * 1e3:8.2f} ms {after * 1e3:8.2f} ms "
-              f"{after / before:6.2f} {p99 * 1e3:8.2f} ms")
-        if after > before * GROWTH_MAX:
+              f"{after / before:6.2f} {p99(last) * 1e3:8.2f} ms")
+        if after > before * MEDIAN_GROWTH_MAX:
             soak.fail(f"{name} takes {after / before:.2f} times as long as in the first minutes")
     for name in ("backup", "events"):
         print(f"{name:20} {soak.counts[name]:7}")
-    quarter = len(soak.samples) // WINDOWS
-    if quarter:
-        for name, at in (("resident", 1), ("gauge", 2)):
-            # The first sixth warms up.
-            early = statistics.median(sample[at] for sample in soak.samples[quarter : 2 * quarter])
-            late = statistics.median(sample[at] for sample in soak.samples[-quarter:])
-            print(f"{name}: {early / (1 << 20):.0f} MiB in the second sixth, {late / (1 << 20):.0f} MiB in the last: "
-                  f"x {late / early:.2f}")
+    level_off(soak)
+
+
+def p99(times):
+    return sorted(times)[int(len(times) * 0.99)]
+
+
+def level_off(soak):
+    """The p99 of all operations in the first and last windows, and what is held in the second and the last."""
+    first, last = ([took for windows in soak.times.values() for took in windows[at]] for at in (0, -1))
+    if len(first) < COUNTED_MIN or len(last) < COUNTED_MIN:
+        return
+    before, after = p99(first), p99(last)
+    print(f"p99 of all: {before * 1e3:.2f} ms in the first tenth, {after * 1e3:.2f} ms in the last: x {after / before:.2f}")
+    if after > before * P99_GROWTH_MAX:
+        soak.fail(f"the p99 of all operations grew to {after / before:.2f} times")
+    window = len(soak.samples) // WINDOWS
+    if window == 0:
+        return
+    for name in ("resident", "gauge", "disk", "files", "threads"):
+        # The first tenth warms up.
+        early, late = (
+            statistics.median(getattr(sample, name) for sample in samples)
+            for samples in (soak.samples[window : 2 * window], soak.samples[-window:])
+        )
+        scale, unit = (1, "") if name in ("files", "threads") else (1 << 20, " MiB")
+        print(f"{name}: {early / scale:.0f}{unit} in the second tenth, {late / scale:.0f}{unit} in the last: x {late / early:.2f}")
+        if late > early * LEVEL_GROWTH_MAX:
+            soak.fail(f"{name} grew to {late / early:.2f} times")
 
 
 def go_away(soak, minutes):
@@ -349,14 +393,14 @@ def go_away(soak, minutes):
         time.sleep(1 / TRICKLE_PER_S)
     print(f"disk {size(soak.server.data) >> 20} MiB after {time.monotonic() - begun:.0f} s", flush=True)
     time.sleep(5)
-    print(f"resident {resident(soak.server.process.pid) >> 20} MiB, "
+    print(f"resident {resident(soak.server.process.pid)[0] >> 20} MiB, "
           f"by the gauge {int(metric(client, 'blackboard_resident_bytes')) >> 20} MiB", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="target/release/blackboard")
-    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--minutes", type=float, default=100.0)
     parser.add_argument("--agents", type=int, default=18)
     parser.add_argument("--away-minutes", type=float, default=10.0)
     arguments = parser.parse_args()
@@ -368,8 +412,11 @@ def main():
         threads = [soak.forever(agent, soak, n) for n in range(arguments.agents)]
         threads += [soak.forever(work, soak, n) for n in range(SHARED) for work in (watcher, watcher)]
         threads += [soak.forever(work, soak) for work in (exporter, backups, sampler)]
+        begun = processor_s(server.process.pid)
         time.sleep(soak.seconds)
         soak.ended.set()
+        shares = [(after - before) / soak.seconds for before, after in zip(begun, processor_s(server.process.pid))]
+        print(f"processors busy: {shares[0]:.2f} by the server, {shares[1]:.2f} of {os.cpu_count()} by all", flush=True)
         for thread in threads:
             thread.join(45)
         compare(soak)

@@ -1,12 +1,29 @@
-//! Arbitrary bytes as the body of a stored commit or summary: no panic; what is read is written equally, and is admitted
-//! before it is applied.
+//! Arbitrary bytes as the bodies of stored commits, as a summary, and as the parts of a base: no panic; what is read is written
+//! equally, and is admitted before it is applied. An input has its bodies or parts one after the other, with a NUL between.
 #![no_main]
 
-use blackboard::board::stored::{decode_commit, decode_summary, encode_commit, encode_summary};
+use blackboard::board::stored::{
+    BaseReader, base_parts, decode_commit, decode_summary, encode_commit, encode_summary,
+};
 use blackboard::board::{Board, Frame, Revision, SessionId, admit, apply};
 use libfuzzer_sys::fuzz_target;
 
 const SESSION: SessionId = SessionId(uuid::Uuid::from_u128(1));
+
+fn read_base<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Option<Board> {
+    let mut reader = BaseReader::new(SESSION);
+    for part in parts {
+        reader.take(part).ok()?;
+    }
+    reader.is_complete().then(|| reader.finish().ok()).flatten()
+}
+
+/// A board's base is the same after it was read.
+fn round_trip(board: &Board) {
+    let parts: Vec<Vec<u8>> = base_parts(board).map(|part| part.expect("a part")).collect();
+    let again = read_base(parts.iter().map(Vec::as_slice)).expect("a base that was written");
+    assert!(base_parts(&again).map(|part| part.expect("a part")).eq(parts));
+}
 
 fuzz_target!(|bytes: &[u8]| {
     // As a frame its checksum would not fit.
@@ -25,5 +42,9 @@ fuzz_target!(|bytes: &[u8]| {
             apply(&mut board, &commit);
             assert_eq!(board.revision(), commit.revision);
         }
+    }
+    round_trip(&board);
+    if let Some(board) = read_base(bytes.split(|byte| *byte == 0)) {
+        round_trip(&board);
     }
 });

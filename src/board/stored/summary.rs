@@ -88,12 +88,16 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
 ///
 /// # Errors
 ///
-/// [`Unreadable`] if the bytes were not written by [`encode_summary`].
+/// [`Unreadable::Summary`] for one of another version, another [`Unreadable`] if the bytes were not written by
+/// [`encode_summary`].
 pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unreadable> {
-    let stored: StoredSummary<'_> = serde_json::from_slice(bytes)?;
-    let StoredSummary { version: VERSION, name, revision, oldest, floor, .. } = stored else {
-        return Err(Unreadable::Summary);
+    let read: Result<StoredSummary<'_>, _> = serde_json::from_slice(bytes);
+    let stored = match read {
+        Ok(stored) if stored.version == VERSION => stored,
+        Ok(_) => return Err(Unreadable::Summary),
+        Err(error) => return Err(other_version(bytes).unwrap_or_else(|| error.into())),
     };
+    let StoredSummary { name, revision, oldest, floor, .. } = stored;
     let questions = match stored.questions {
         Some(questions) => Questions::All(questions.into_iter().map(OpenEntry::from).collect()),
         None => Questions::TooLarge,
@@ -115,6 +119,16 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         claimable: stored.claimable,
         cost: stored.cost,
     })
+}
+
+/// Another version may have other members.
+fn other_version(bytes: &[u8]) -> Option<Unreadable> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let Versioned { version } = serde_json::from_slice(bytes).ok()?;
+    (version != VERSION).then_some(Unreadable::Summary)
 }
 
 impl<'a> From<&'a OpenEntry> for StoredQuestion<'a> {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::board::*;
 use super::plan::{history, steps};
 use crate::board::LogCommand;
-use crate::board::stored::{decode_summary, encode_summary};
+use crate::board::stored::{Unreadable, decode_summary, encode_summary};
 use crate::board::*;
 
 fn summary(board: &Board) -> Summary {
@@ -42,7 +42,6 @@ fn a_summary_of_another_form_is_refused() {
     let whole = String::from_utf8(bytes).unwrap();
     assert!(decode_summary(ID, whole.as_bytes()).is_ok());
     for (from, to) in [
-        (r#""version":2"#, r#""version":1"#),
         (r#""version":2"#, r#""version":2,"more":1"#),
         (r#""agents":0,"#, ""),
         (r#","claimable":0"#, ""),
@@ -51,7 +50,20 @@ fn a_summary_of_another_form_is_refused() {
     ] {
         assert!(whole.contains(from), "{whole}");
         let changed = whole.replace(from, to);
-        assert!(decode_summary(ID, changed.as_bytes()).is_err(), "{changed}");
+        let refused = decode_summary(ID, changed.as_bytes()).unwrap_err();
+        assert!(matches!(refused, Unreadable::Shape { .. }), "{changed}");
+    }
+}
+
+#[test]
+fn a_summary_of_another_version_is_known_as_such() {
+    let bytes = encode_summary(&summary(&Board::absent(ID, Revision(1)))).unwrap();
+    let whole = String::from_utf8(bytes).unwrap();
+    for (version, lacking) in [(1, ""), (1, r#""blobs":0,"#), (3, r#""agents":0,"#)] {
+        let version = format!(r#""version":{version}"#);
+        let other = whole.replace(lacking, "").replace(r#""version":2"#, &version);
+        let refused = decode_summary(ID, other.as_bytes()).unwrap_err();
+        assert!(matches!(refused, Unreadable::Summary), "{other}");
     }
 }
 

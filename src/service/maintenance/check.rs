@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::board::stored::BaseReader;
 use crate::board::{Board, Digest, Revision, SessionId, SessionName, Summary};
-use crate::service::sessions::by_id::summary_of;
+use crate::service::sessions::by_id::{Unusable, read_summary};
 use crate::service::sessions::replay::Whole;
 use crate::service::startup::damage::{Damage, DamageCause, Loading};
 use crate::service::startup::scan::{is_of_history, name_of};
@@ -225,12 +225,12 @@ fn caches(store: &dyn EmbeddedStore) -> Result<HashMap<SessionId, Caches>, Store
     store.summaries(&mut |row: &SummaryRow| {
         let found = caches.entry(row.session).or_default();
         // One from before the last truncation covers deleted commits.
-        match summary_of(row) {
-            Some(summary) if is_of_history(&summary, store.base(row.session).ok().flatten()) => {
+        match read_summary(row) {
+            Ok(summary) if is_of_history(&summary, store.base(row.session).ok().flatten()) => {
                 found.summary = Some(summary);
             }
-            Some(_) => {}
-            None => found.unreadable.push((row.revision, DamageCause::Summary)),
+            Ok(_) | Err(Unusable::OtherVersion) => {}
+            Err(Unusable::Damaged) => found.unreadable.push((row.revision, DamageCause::Summary)),
         }
         ControlFlow::Continue(())
     })?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::session::Session;
-use crate::board::stored::Body;
+use crate::board::stored::{Body, Unreadable};
 use crate::board::{Frame, Revision, SessionId, Summary, size, stored};
 use crate::store::SummaryRow;
 
@@ -150,15 +150,33 @@ pub(crate) fn summary_row(summary: &Summary) -> Option<SummaryRow> {
     }
 }
 
-/// Decodes a stored summary, if it can be read.
-pub(crate) fn summary_of(row: &SummaryRow) -> Option<Summary> {
-    let body = Frame::decode(row.session, row.revision, &row.frame).map_err(|e| e.to_string());
-    let read = body.and_then(|body| {
-        stored::decode_summary(row.session, &body).map_err(|error| error.to_string())
-    });
-    let summary = read.inspect_err(|error| {
-        let SummaryRow { session, revision, .. } = row;
+/// The reason why a stored summary cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// It is of another version of the format: rebuilt in time.
+    OtherVersion,
+    /// It is damaged.
+    Damaged,
+}
+
+/// Decodes a stored summary.
+pub(crate) fn read_summary(row: &SummaryRow) -> Result<Summary, Unusable> {
+    let SummaryRow { session, revision, ref frame } = *row;
+    let read = Frame::decode(session, revision, frame).map_err(|error| error.to_string()).and_then(
+        |body| match stored::decode_summary(session, &body) {
+            Err(Unreadable::Summary) => Ok(Err(Unusable::OtherVersion)),
+            Err(error) => Err(error.to_string()),
+            Ok(summary) if summary.extent.revision == revision => Ok(Ok(summary)),
+            Ok(_) => Ok(Err(Unusable::Damaged)),
+        },
+    );
+    read.unwrap_or_else(|error| {
         tracing::warn!(%session, %revision, error, "a summary cannot be read; its history is used");
-    });
-    summary.ok().filter(|summary| summary.extent.revision == row.revision)
+        Err(Unusable::Damaged)
+    })
+}
+
+/// Decodes a stored summary, if it can be used.
+pub(crate) fn summary_of(row: &SummaryRow) -> Option<Summary> {
+    read_summary(row).ok()
 }

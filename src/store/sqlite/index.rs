@@ -352,11 +352,18 @@ impl Histories {
 
     /// Returns the beginning that the base put before would have in force.
     pub(crate) fn beginning(&self, session: SessionId) -> Beginning {
-        let Some(history) = self.of.get(&session) else { return Beginning::default() };
-        let Some(base) = history.put.as_deref().copied() else { return history.beginning };
-        let rows = history.rows.as_deref();
+        match self.put_base(session) {
+            Some(base) => self.beginning_with(session, base),
+            None => self.in_force(session),
+        }
+    }
+
+    /// Returns the beginning that this base would have in force.
+    pub(crate) fn beginning_with(&self, session: SessionId, base: Base) -> Beginning {
+        let rows = self.of.get(&session).and_then(|history| history.rows.as_deref());
         let forgotten = rows.and_then(|rows| rows.last_up_to(base.revision));
-        Beginning { base: Some(base), forgotten: forgotten.unwrap_or(history.beginning.forgotten) }
+        let forgotten = forgotten.unwrap_or_else(|| self.in_force(session).forgotten);
+        Beginning { base: Some(base), forgotten }
     }
 
     /// Puts the stored base in force and makes the history the session's own. Returns the resulting cut, unless a pin

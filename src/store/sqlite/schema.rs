@@ -154,6 +154,8 @@ pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, Sto
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // Before anything is refused: the close of a refused database changes nothing either.
+    keep_log_on_close(&connection)?;
     let found = format(&connection, path)?;
     if let Some(left) = left.filter(|_| found == 0) {
         return Err(StoreError::DatabaseMissing { path: path.to_owned(), left });
@@ -258,7 +260,7 @@ fn connect_in_place(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    keep_log_on_close(&connection)?;
     Ok(connection)
 }
 
@@ -344,10 +346,9 @@ fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if mode != "wal" {
         return Err(StoreError::NoWriteAheadLog { path: path.to_owned() });
     }
-    // SQLite's own checkpoints hide their errors, and one on close would sync again after a failed sync: the journal
-    // checkpoints itself. The fullfsyncs are for macOS, where a plain sync stops at the drive's cache. Deleted
-    // content is overwritten, and so are the pages that become free.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    keep_log_on_close(connection)?;
+    // SQLite's own checkpoints hide their errors: the journal checkpoints itself. The fullfsyncs are for macOS, where a
+    // plain sync stops at the drive's cache. Deleted content is overwritten, and so are the pages that become free.
     connection.execute_batch(&format!(
         "PRAGMA synchronous = FULL;
          PRAGMA secure_delete = ON;
@@ -357,6 +358,12 @@ fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
          PRAGMA journal_size_limit = {WAL_FILE_BYTES_MAX};
          PRAGMA trusted_schema = OFF;"
     ))?;
+    Ok(())
+}
+
+/// Lets a close write nothing: a checkpoint then would sync again after a failed sync.
+fn keep_log_on_close(connection: &Connection) -> Result<(), StoreError> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -229,6 +230,28 @@ fn a_newer_format_is_refused() {
     database(&dir).execute_batch("PRAGMA user_version = 8").unwrap();
     let refused = SqliteStore::open(dir.path(), OPTIONS).unwrap_err();
     assert!(matches!(refused, StoreError::NewerFormat { found: 8, known: 7, .. }));
+}
+
+#[test]
+fn a_refused_store_keeps_its_log_as_it_is() {
+    let (dir, killed) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    for name in ["blackboard.db", "blackboard.db-wal"] {
+        fs::copy(dir.path().join(name), killed.path().join(name)).unwrap();
+    }
+    drop(store);
+    let newer = database(&killed);
+    newer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    newer.execute_batch("PRAGMA user_version = 8").unwrap();
+    drop(newer);
+    let files = || {
+        ["blackboard.db", "blackboard.db-wal"]
+            .map(|name| fs::read(killed.path().join(name)).expect("a file"))
+    };
+    let before = files();
+    let refused = SqliteStore::open(killed.path(), OPTIONS).unwrap_err();
+    assert!(matches!(refused, StoreError::NewerFormat { found: 8, .. }));
+    assert!(files() == before);
 }
 
 #[test]

@@ -73,8 +73,15 @@ pub(crate) fn insert<'a>(
     for run in runs {
         *at = Some(run.session);
         if let Some(end) = &run.ends {
-            // All rows of the session so far are before its end.
-            write_end(connection, run, end, JournalId(id))?;
+            let base = end.base();
+            let beginning = if run.frames.is_empty() {
+                // The deletion is stored already, and stays.
+                histories.read().beginning_with(run.session, base)
+            } else {
+                // All rows of the session so far are before its end.
+                Beginning { base: Some(base), forgotten: JournalId(id) }
+            };
+            write_end(connection, run, end, beginning)?;
         } else if run.adopts {
             adopt(connection, run.session, histories.read().beginning(run.session))?;
         }
@@ -101,11 +108,10 @@ fn write_end(
     connection: &Connection,
     run: &Run,
     end: &End,
-    forgotten: JournalId,
+    beginning: Beginning,
 ) -> rusqlite::Result<()> {
     let (session, base) = (run.session, end.base());
     base.table().write(connection, session, base.revision, 0, &end.parts)?;
-    let beginning = Beginning { base: Some(base), forgotten };
     HistoryRow { session, beginning, staged: false }.write(connection)?;
     summaries::delete(connection, session, run.head())
 }

@@ -121,17 +121,25 @@ fn a_history_that_is_forgotten_leaves_nothing() {
 
 #[test]
 fn an_end_can_come_after_the_deletion() {
-    let dir = TempDir::new().unwrap();
-    let store = open(dir.path());
-    store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "gone"])]);
-    compact_all(&store);
-    let late = Run { expected: Revision(3), frames: Vec::new(), ..ending(ANNA, 2, &[]) };
-    assert_eq!(store.append(&[late]), [Outcome::Appended]);
-    while store.idle() {}
-    let (parts, rows) = replayed(&store);
-    assert_eq!((parts.len(), rows.len()), (2, 1));
-    assert_eq!(rows[0].3, Ok(b"gone".to_vec()));
-    assert!(!is_in_files(&dir));
+    for compacts in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let mut store = open(dir.path());
+        store.append(&[run(ANNA, 0, &["secret 1", "secret 2", "gone"])]);
+        if compacts {
+            compact_all(&store);
+        }
+        let late = Run { expected: Revision(3), frames: Vec::new(), ..ending(ANNA, 2, &[]) };
+        assert_eq!(store.append(&[late]), [Outcome::Appended]);
+        for _ in 0..2 {
+            while store.idle() {}
+            let (parts, rows) = replayed(&store);
+            assert_eq!((parts.len(), rows.len()), (2, 1), "compacted: {compacts}");
+            assert_eq!(rows[0].3, Ok(b"gone".to_vec()));
+            drop(store);
+            store = open(dir.path());
+        }
+        assert!(!is_in_files(&dir));
+    }
 }
 
 #[test]
