@@ -18,13 +18,6 @@ fn read_base<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Option<Board> {
     reader.is_complete().then(|| reader.finish().ok()).flatten()
 }
 
-/// A board's base is the same after it was read.
-fn round_trip(board: &Board) {
-    let parts: Vec<Vec<u8>> = base_parts(board).map(|part| part.expect("a part")).collect();
-    let again = read_base(parts.iter().map(Vec::as_slice)).expect("a base that was written");
-    assert!(base_parts(&again).map(|part| part.expect("a part")).eq(parts));
-}
-
 fuzz_target!(|bytes: &[u8]| {
     // As a frame its checksum would not fit.
     let _ = Frame::decode(SESSION, Revision(1), bytes);
@@ -34,9 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     // Commits of one session, one after the other.
     let mut board = Board::absent(SESSION, Revision(0));
-    // Bodies are lines: no writer makes another, and an archive's reader takes no other.
-    let is_line = |body: &&[u8]| !body.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-    for body in bytes.split(|byte| *byte == 0).filter(is_line) {
+    for body in bytes.split(|byte| *byte == 0) {
         let Ok(commit) = decode_commit(body) else { continue };
         let again = encode_commit(&commit).expect("a commit that was read");
         assert_eq!(decode_commit(&again).ok().as_ref(), Some(&commit));
@@ -45,8 +36,10 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(board.revision(), commit.revision);
         }
     }
-    round_trip(&board);
+    // The items of commits are not judged again, those of bases are.
     if let Some(board) = read_base(bytes.split(|byte| *byte == 0)) {
-        round_trip(&board);
+        let parts: Vec<Vec<u8>> = base_parts(&board).map(|part| part.expect("a part")).collect();
+        let again = read_base(parts.iter().map(Vec::as_slice)).expect("a base that was written");
+        assert!(base_parts(&again).map(|part| part.expect("a part")).eq(parts));
     }
 });
