@@ -283,22 +283,22 @@ async fn a_full_queue_is_told_at_once() {
 async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let large = item(&format!(r#"{{"a":"{}"}}"#, "x".repeat(1 << 19)));
-    let busy = append("busy", LogName::Requests, vec![large; 80]);
-    let mut busy = Box::pin(service.receipt(busy, vec![]));
-    assert!(busy.as_mut().now_or_never().is_none());
-    let small = (0..QUEUE_WRITES_MAX + 100).map(|_| service.receipt(request("s", "{}"), vec![]));
-    let mut stood = 0;
-    for result in join_all(small).await {
-        match result {
-            Ok(_) => stood += 1,
-            Err(ServiceError::Overloaded) => {}
-            Err(other) => panic!("{other}"),
+    let held = Held::new(&service).await;
+    let mut waiting = Vec::new();
+    for _ in 0..QUEUE_WRITES_MAX + 100 {
+        let mut small = Box::pin(service.receipt(request("s", "{}"), vec![]));
+        match small.as_mut().now_or_never() {
+            None => waiting.push(small),
+            Some(refused) => assert!(matches!(refused, Err(ServiceError::Overloaded))),
         }
     }
-    busy.await.unwrap();
-    assert!(stood <= QUEUE_WRITES_MAX, "{stood}");
-    assert_eq!(board(&service, "s").log(&LogName::Requests).unwrap().len(), stood);
+    assert_eq!(waiting.len(), QUEUE_WRITES_MAX);
+    held.release().await;
+    for result in join_all(waiting).await {
+        result.unwrap();
+    }
+    let requests = board(&service, "s").log(&LogName::Requests).unwrap().len();
+    assert_eq!(requests, QUEUE_WRITES_MAX);
     stop(service).await;
 }
 
