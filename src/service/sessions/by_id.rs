@@ -3,6 +3,7 @@
 //! Former sessions of a name stay until the store has recorded their deletion.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -162,18 +163,17 @@ pub(crate) enum Unusable {
 /// Decodes a stored summary.
 pub(crate) fn read_summary(row: &SummaryRow) -> Result<Summary, Unusable> {
     let SummaryRow { session, revision, ref frame } = *row;
-    let read = Frame::decode(session, revision, frame).map_err(|error| error.to_string()).and_then(
-        |body| match stored::decode_summary(session, &body) {
-            Err(Unreadable::Summary) => Ok(Err(Unusable::OtherVersion)),
-            Err(error) => Err(error.to_string()),
-            Ok(summary) if summary.extent.revision == revision => Ok(Ok(summary)),
-            Ok(_) => Ok(Err(Unusable::Damaged)),
-        },
-    );
-    read.unwrap_or_else(|error| {
-        tracing::warn!(%session, %revision, error, "a summary cannot be read; its history is used");
-        Err(Unusable::Damaged)
-    })
+    let damaged = |error: &dyn Display| {
+        tracing::warn!(%session, %revision, %error, "a summary cannot be read; its history is used");
+        Unusable::Damaged
+    };
+    let body = Frame::decode(session, revision, frame).map_err(|error| damaged(&error))?;
+    match stored::decode_summary(session, &body) {
+        Ok(summary) if summary.extent.revision == revision => Ok(summary),
+        Ok(_) => Err(damaged(&"it is of another revision")),
+        Err(Unreadable::Summary) => Err(Unusable::OtherVersion),
+        Err(error) => Err(damaged(&error)),
+    }
 }
 
 /// Decodes a stored summary, if it can be used.
