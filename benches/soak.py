@@ -38,7 +38,7 @@ from board_server import Server, picture
 SHARED = 6
 STEPS_OF_A_TASK = 60
 STEP_REST_S = 0.35
-# A watcher is gone after so long, and back after as long again.
+# How long a watcher stays, and how long it is away.
 WATCH_S = (5, 60)
 AWAY_S = (0, 5)
 WINDOWS = 10
@@ -282,7 +282,7 @@ def size(path):
     return total
 
 
-def resident(pid):
+def held(pid):
     """Its resident bytes, and its number of threads."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         text = status.read()
@@ -309,7 +309,7 @@ def sampler(soak):
     client = soak.server.client()
     while not soak.ended.wait(10):
         pid = soak.server.process.pid
-        rss, threads = resident(pid)
+        rss, threads = held(pid)
         gauge = metric(client, "blackboard_resident_bytes")
         sample = Sample(soak.elapsed(), rss, gauge, size(soak.server.data), len(os.listdir(f"/proc/{pid}/fd")), threads)
         soak.samples.append(sample)
@@ -393,7 +393,7 @@ def go_away(soak, minutes):
         time.sleep(1 / TRICKLE_PER_S)
     print(f"disk {size(soak.server.data) >> 20} MiB after {time.monotonic() - begun:.0f} s", flush=True)
     time.sleep(5)
-    print(f"resident {resident(soak.server.process.pid)[0] >> 20} MiB, "
+    print(f"resident {held(soak.server.process.pid)[0] >> 20} MiB, "
           f"by the gauge {int(metric(client, 'blackboard_resident_bytes')) >> 20} MiB", flush=True)
 
 

@@ -6,7 +6,6 @@ file's unsynced writes are dropped, kept, or kept in sectors of 512 bytes; each 
 not. That is more than most file systems lose, and all that POSIX lets them lose.
 """
 
-import copy
 import os
 import struct
 from dataclasses import dataclass, field
@@ -155,9 +154,14 @@ class Disk:
             here.durable = dict(here.names)
         return disk
 
-    def copy(self):
-        """The same disk, which goes on by itself."""
-        return copy.deepcopy(self)
+    def stops(self, done, indexes):
+        """Follows these steps; each index, in order, while the disk is as it was before the step there."""
+        at = 0
+        for index in indexes:
+            for step in done[at:index]:
+                self.follow(step)
+            at = index
+            yield index
 
     def folder(self, path):
         """The directory of a path, and the last name."""

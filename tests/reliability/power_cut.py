@@ -47,12 +47,9 @@ class PowerCut:
             work.end()
             server.kill()
         done, counts = record.steps(), Counter(acknowledged=sum(session.acknowledged for session in sessions))
-        state, at = Disk(data), 0
-        for index in moments(done, chance):
-            for step in done[at:index]:
-                state.follow(step)
-            at = index
-            counts += self.cut(state.copy(), sessions, done[index - 1].end, chance)
+        state = Disk(data)
+        for index in state.stops(done, moments(done, chance)):
+            counts += self.cut(state, sessions, done[index - 1].end, chance)
         return counts
 
     def cut(self, state, sessions, place, chance):

@@ -42,21 +42,18 @@ class Upgrades:
         fixture, chance = FIXTURES[number], self.place.chance(number)
         data = self.place.path("data")
         answers = unpack(fixture, data)
-        before = Disk.of(data, data)
+        disk = Disk.of(data, data)
         record = Record(self.place, "record", data)
         self.opened(data, answers, fixture.name, record)
         done = record.steps()
         cuts = CUTS_IN_LONG if self.place.is_long else CUTS_IN_SHORT
-        at = 0
-        for index in sorted(chance.sample(range(1, len(done) + 1), min(cuts, len(done)))):
-            for step in done[at:index]:
-                before.follow(step)
-            at = index
+        moments = sorted(chance.sample(range(1, len(done) + 1), min(cuts, len(done))))
+        for index in disk.stops(done, moments):
             image = self.place.path(f"image-{index}")
-            before.copy().write_to(image, chance)
+            disk.write_to(image, chance)
             self.opened(image, answers, f"{fixture.name}, cut before step {index} of {len(done)}")
             shutil.rmtree(image)
-        return Counter(formats=1, cuts=cuts)
+        return Counter(formats=1, cuts=len(moments))
 
     def opened(self, data, answers, told, record=None):
         """Opens a directory, and compares all that it has."""

@@ -153,9 +153,7 @@ fn missing(format: i32) -> impl Iterator<Item = &'static str> {
 pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // Before anything is refused: the close of a refused database changes nothing either.
-    keep_log_on_close(&connection)?;
+    let connection = connect_to_write(path)?;
     let found = format(&connection, path)?;
     if let Some(left) = left.filter(|_| found == 0) {
         return Err(StoreError::DatabaseMissing { path: path.to_owned(), left });
@@ -209,7 +207,7 @@ fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
 
 /// Opens a connection that only checkpoints, separate from the writer's.
 pub(crate) fn open_to_checkpoint(path: &Path) -> Result<Connection, StoreError> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let connection = connect_to_write(path)?;
     configure(&connection, path)?;
     Ok(connection)
 }
@@ -300,6 +298,13 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Opens a connection to a store's database, which may yet be refused: its close changes nothing.
+fn connect_to_write(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    keep_log_on_close(&connection)?;
+    Ok(connection)
+}
+
 fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
     if found < SQLITE_VERSION_MIN {
         return Err(StoreError::SqliteTooOld { found, required: SQLITE_VERSION_MIN });
@@ -346,7 +351,6 @@ fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if mode != "wal" {
         return Err(StoreError::NoWriteAheadLog { path: path.to_owned() });
     }
-    keep_log_on_close(connection)?;
     // SQLite's own checkpoints hide their errors: the journal checkpoints itself. The fullfsyncs are for macOS, where a
     // plain sync stops at the drive's cache. Deleted content is overwritten, and so are the pages that become free.
     connection.execute_batch(&format!(
