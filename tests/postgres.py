@@ -4,7 +4,8 @@
     tests/postgres.py COMMAND...
 
 Runs the command with BLACKBOARD_TEST_POSTGRES set to its address, and ends the cluster with it. The programs are those of
-Debian's package, or of PATH. As root the cluster runs as the user postgres, since PostgreSQL refuses root.
+Debian's package, or of PATH. As root the cluster runs as the user postgres, since PostgreSQL refuses root. Its files are
+in memory where there is room, unless TMPDIR says where.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import tempfile
 import time
 
 START_S_MAX = 60
+MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 6 << 30
 SETTINGS = ["listen_addresses=127.0.0.1", "max_connections=400", "unix_socket_directories=", "log_min_messages=fatal"]
 
 
@@ -121,8 +123,11 @@ def run(name, *arguments):
 class Home:
     """A temporary directory that PostgreSQL's user may write to."""
 
+    def __init__(self, parent=None):
+        self.parent = parent
+
     def __enter__(self):
-        self.path = tempfile.mkdtemp(prefix="blackboard-postgres-")
+        self.path = tempfile.mkdtemp(prefix="blackboard-postgres-", dir=self.parent)
         user = owner()
         if user:
             os.chown(self.path, user["user"], user["group"])
@@ -132,11 +137,20 @@ class Home:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def in_memory():
+    """A file system in memory with room for the schemas of all tests, each of which is many new files; or None."""
+    try:
+        has_room = shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN
+    except OSError:
+        has_room = False
+    return MEMORY if has_room and "TMPDIR" not in os.environ else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("command", nargs=argparse.REMAINDER)
     command = parser.parse_args().command
-    with Home() as home:
+    with Home(in_memory()) as home:
         cluster = Cluster(home).init().start()
         try:
             environment = {**os.environ, "BLACKBOARD_TEST_POSTGRES": cluster.url()}
