@@ -17,9 +17,15 @@ SETTLE_SECONDS = 60
 
 
 def taken(data: Path) -> int:
-    """The bytes of all files of a data directory, its caches and its write-ahead log included."""
+    """The bytes of all files of a data directory, the write-ahead log included, but for its caches.
+
+    The search index has a log of its own, of up to 4 MiB. It is longer the slower the writes come, as each look of the
+    indexer is a transaction.
+    """
     sizes = []
     for file in data.rglob("*"):
+        if file.relative_to(data).parts[0] == "cache":
+            continue
         try:
             sizes.append(file.stat().st_size if file.is_file() else 0)
         except FileNotFoundError:
