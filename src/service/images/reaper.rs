@@ -90,7 +90,7 @@ impl Reaper {
     }
 
     /// Moves the files of waiting sessions out of sight, in one step each, however many there are.
-    fn remove_waiting(&self) {
+    pub(crate) fn remove_waiting(&self) {
         let sessions = std::mem::take(&mut *self.orphans.waiting.lock());
         if sessions.is_empty() {
             return;

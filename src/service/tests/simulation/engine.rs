@@ -1,22 +1,23 @@
 //! An engine in memory: durable after a crash, and failing on command.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
+use super::disk::{Disk, History, hold_together};
 use crate::board::{Digest, Epoch, Revision, SessionId};
 use crate::store::{
-    BlobDraft, BlobStore, Copied, EmbeddedStore, End, FileBytes, FreeSpace, Health, IsOver,
-    JournalId, NameRow, Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, Store,
-    StoreError, Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
+    BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, JournalId,
+    NameRow, Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, Store, StoreError,
+    Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
-/// The fault of the next append.
+/// The fault of the next write: an append or a base in force, or, without room, a blob or a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// No room for runs that grow.
@@ -27,148 +28,6 @@ pub(super) enum Fault {
     UnknownKept,
     /// The sync fails, and the batch is lost.
     UnknownLost,
-}
-
-/// All that survives a crash.
-#[derive(Default)]
-pub(super) struct Disk {
-    histories: BTreeMap<SessionId, History>,
-    names: HashMap<Vec<u8>, SessionId>,
-    blobs: HashMap<(SessionId, Digest), Vec<u8>>,
-    tokens: HashMap<Uuid, Vec<u8>>,
-    last: u64,
-    /// Durable, but not read before the next start, since the sync has failed.
-    unread: Vec<Run>,
-    /// The revision before the deletion of each session that was deleted.
-    pub(super) ended: HashMap<SessionId, Revision>,
-    /// Every frame that was ever durable, deleted ones included.
-    pub(super) ever: Vec<(SessionId, Revision, Vec<u8>)>,
-}
-
-#[derive(Clone, Default)]
-struct History {
-    base: Option<(Revision, Vec<Vec<u8>>)>,
-    ended: bool,
-    put: Option<(Revision, Vec<Vec<u8>>)>,
-    commits: Vec<(u64, Revision, Vec<u8>)>,
-    staged: bool,
-}
-
-impl History {
-    fn head(&self) -> Option<Revision> {
-        let last = self.commits.last().map(|(_, revision, _)| *revision);
-        last.or(self.base.as_ref().map(|(revision, _)| *revision))
-    }
-
-    fn base(&self) -> Revision {
-        self.base.as_ref().map(|(revision, _)| *revision).unwrap_or_default()
-    }
-
-    fn page(
-        &self,
-        session: SessionId,
-        after: Revision,
-        max: PageMax,
-    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        if after < self.base() {
-            return Err(StoreError::Forgotten { session, base: self.base() });
-        }
-        let commits = self.commits.iter().filter(|(_, revision, _)| *revision > after);
-        Ok(commits.take(max.commits).map(|(_, at, frame)| (*at, frame.clone())).collect())
-    }
-
-    fn visit_base(&self, visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
-        let parts = self.base.iter().flat_map(|(_, parts)| parts);
-        for part in parts {
-            if visit(part).is_break() {
-                return;
-            }
-        }
-    }
-
-    fn begin(&mut self, base: (Revision, Vec<Vec<u8>>), ended: bool) {
-        self.commits.retain(|(_, revision, _)| *revision > base.0);
-        (self.base, self.ended, self.put) = (Some(base), ended, None);
-    }
-}
-
-impl Disk {
-    /// The last durable revision of a session.
-    pub(super) fn head(&self, session: SessionId) -> Option<Revision> {
-        self.histories.get(&session)?.head()
-    }
-
-    fn judge(&self, batch: &[Run]) -> Vec<Outcome> {
-        let mut heads: HashMap<SessionId, (bool, Option<Revision>)> = HashMap::new();
-        let mut names: HashMap<&[u8], SessionId> = HashMap::new();
-        let mut outcomes = Vec::new();
-        for run in batch {
-            let of_disk = || match self.histories.get(&run.session) {
-                Some(history) => (history.staged, history.head()),
-                None => (false, None),
-            };
-            let (staged, head) = heads.get(&run.session).copied().unwrap_or_else(of_disk);
-            let follows = match (staged, head) {
-                (false, _) if run.adopts => false,
-                (false, head) => head.is_none_or(|head| head == run.expected),
-                (true, head) => head.is_none_or(|head| head <= run.expected),
-            };
-            let owns = run.claim.as_ref().is_none_or(|claim| {
-                let known = names.get(&claim.name[..]).or_else(|| self.names.get(&claim.name));
-                match (known, &claim.before) {
-                    (None, _) => true,
-                    (Some(known), Some((before, _))) => known == before,
-                    (Some(known), None) => self.histories.get(known).is_none_or(|one| one.ended),
-                }
-            });
-            if !follows || !owns {
-                outcomes.push(Outcome::Conflict { head: head.unwrap_or_default() });
-                continue;
-            }
-            names.extend(run.claim.iter().map(|claim| (&claim.name[..], run.session)));
-            heads.insert(run.session, (staged && !run.adopts, Some(run.head())));
-            outcomes.push(Outcome::Appended);
-        }
-        hold_together(batch, &mut outcomes);
-        outcomes
-    }
-
-    fn store(&mut self, run: &Run) {
-        let history = self.histories.entry(run.session).or_default();
-        if let Some(End { revision, parts }) = &run.ends {
-            history.begin((*revision, parts.clone()), true);
-            self.ended.insert(run.session, *revision);
-        }
-        if run.adopts {
-            history.staged = false;
-            if let Some(put) = history.put.take() {
-                history.begin(put, false);
-            }
-        }
-        if let Some(claim) = &run.claim {
-            self.names.insert(claim.name.clone(), run.session);
-        }
-        for (frame, revision) in run.frames.iter().zip(run.after().0 + 1..) {
-            self.last += 1;
-            history.commits.push((self.last, Revision(revision), frame.clone()));
-            self.ever.push((run.session, Revision(revision), frame.clone()));
-        }
-    }
-}
-
-/// A group is stored all or none.
-fn hold_together(batch: &[Run], outcomes: &mut [Outcome]) {
-    let failed: HashMap<u32, Outcome> = batch
-        .iter()
-        .zip(&*outcomes)
-        .filter(|(_, outcome)| **outcome != Outcome::Appended)
-        .filter_map(|(run, outcome)| Some((run.group?, *outcome)))
-        .collect();
-    for (run, outcome) in batch.iter().zip(outcomes) {
-        if let Some(first) = run.group.and_then(|group| failed.get(&group)) {
-            *outcome = *first;
-        }
-    }
 }
 
 /// Sees each batch before it is durable.
@@ -185,8 +44,7 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn on(disk: &Arc<Mutex<Disk>>) -> Self {
-        let unread = std::mem::take(&mut disk.lock().unread);
-        unread.iter().for_each(|run| disk.lock().store(run));
+        disk.lock().open();
         Self {
             disk: Arc::clone(disk),
             fault: Mutex::default(),
@@ -198,6 +56,23 @@ impl Engine {
 
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::SeqCst)
+    }
+
+    /// Fails, so that no step of the ended service changes what is durable.
+    pub(super) fn poison(&self) {
+        self.poisoned.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the disk for a write that takes no room.
+    fn changed(&self) -> Result<MutexGuard<'_, Disk>, StoreError> {
+        if self.is_poisoned() { Err(StoreError::Poisoned) } else { Ok(self.disk.lock()) }
+    }
+
+    /// Returns the disk for a write that takes room.
+    fn grown(&self) -> Result<MutexGuard<'_, Disk>, StoreError> {
+        let disk = self.changed()?;
+        let is_full = self.fault.lock().take_if(|fault| *fault == Fault::Full).is_some();
+        if is_full { Err(StoreError::Full) } else { Ok(disk) }
     }
 
     fn history<T>(&self, session: SessionId, read: impl FnOnce(&History) -> T) -> Option<T> {
@@ -233,14 +108,14 @@ impl Store for Engine {
         let accepted = accepted.filter(|(_, outcome)| **outcome == Outcome::Appended);
         let mut accepted = accepted.map(|(run, _)| run);
         match fault {
-            Some(Fault::UnknownKept) => disk.unread = accepted.cloned().collect(),
+            Some(Fault::UnknownKept) => disk.unread.runs = accepted.cloned().collect(),
             Some(Fault::UnknownLost) => {}
             Some(Fault::Full | Fault::Busy) | None => {
                 accepted.by_ref().for_each(|run| disk.store(run));
                 return outcomes;
             }
         }
-        self.poisoned.store(true, Ordering::SeqCst);
+        self.poison();
         vec![Outcome::Unknown; batch.len()]
     }
 
@@ -277,7 +152,7 @@ impl Store for Engine {
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {
         let history = History { staged: true, ..History::default() };
-        match self.disk.lock().histories.insert(session, history) {
+        match self.grown()?.histories.insert(session, history) {
             None => Ok(()),
             Some(_) => Err(StoreError::HistoryExists { session }),
         }
@@ -291,32 +166,42 @@ impl Store for Engine {
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
         let parts = parts.collect();
-        let mut disk = self.disk.lock();
+        let mut disk = self.grown()?;
         let history = disk.histories.get_mut(&session).ok_or(StoreError::NoHistory { session })?;
         history.put = Some((base, parts));
         Ok(())
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
+        if self.is_poisoned() {
+            return Outcome::Refused;
+        }
+        let fault = self.fault.lock().take();
         let mut disk = self.disk.lock();
-        let history = disk.histories.get_mut(&session);
-        match history.and_then(|history| Some((history.put.take_if(|put| put.0 == base)?, history)))
-        {
-            Some((put, history)) => {
-                history.begin(put, false);
-                Outcome::Appended
-            }
+        match fault {
+            None if disk.set_base(session, base) => Outcome::Appended,
             None => Outcome::Conflict { head: Revision::default() },
+            Some(Fault::Full) => Outcome::Full,
+            Some(Fault::Busy) => Outcome::Busy,
+            Some(Fault::UnknownKept) => {
+                disk.unread.base = Some((session, base));
+                self.poison();
+                Outcome::Unknown
+            }
+            Some(Fault::UnknownLost) => {
+                self.poison();
+                Outcome::Unknown
+            }
         }
     }
 
     fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        self.disk.lock().histories.retain(|id, history| *id != session || !history.staged);
+        self.changed()?.histories.retain(|id, history| *id != session || !history.staged);
         Ok(())
     }
 
     fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        let mut disk = self.disk.lock();
+        let mut disk = self.changed()?;
         disk.histories.retain(|session, _| !sessions.contains(session));
         disk.names.retain(|_, session| !sessions.contains(session));
         Ok(())
@@ -328,10 +213,10 @@ impl Store for Engine {
     }
 
     fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        let tokens = &mut self.disk.lock().tokens;
+        let mut disk = self.changed()?;
         match body {
-            Some(body) => drop(tokens.insert(id, body.to_owned())),
-            None => drop(tokens.remove(&id)),
+            Some(body) => drop(disk.tokens.insert(id, body.to_owned())),
+            None => drop(disk.tokens.remove(&id)),
         }
         Ok(())
     }
@@ -490,7 +375,7 @@ impl EmbeddedStore for Engine {
 
 impl BlobStore for Engine {
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.disk.lock().blobs.insert((session, digest), bytes.to_owned());
+        self.grown()?.blobs.insert((session, digest), bytes.to_owned());
         Ok(())
     }
 
@@ -521,15 +406,16 @@ impl BlobStore for Engine {
         digest: Digest,
         is_free: &dyn Fn() -> bool,
     ) -> Result<bool, StoreError> {
+        let mut disk = self.changed()?;
         let is_free = is_free();
         if is_free {
-            self.disk.lock().blobs.remove(&(session, digest));
+            disk.blobs.remove(&(session, digest));
         }
         Ok(is_free)
     }
 
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.disk.lock().blobs.retain(|(session, _), _| !sessions.contains(session));
+        self.changed()?.blobs.retain(|(session, _), _| !sessions.contains(session));
         Ok(())
     }
 

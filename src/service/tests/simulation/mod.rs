@@ -1,49 +1,54 @@
 //! The service from a seed: one thread, an engine that fails on command, a clock that is moved by hand, and a scheduler that
 //! takes any next step, a crash among them.
 //!
-//! Threads are held; the simulation takes the steps of the writer, the loader and the evictor. Each write carries a word
-//! of its own, by which its commit is found among all that ever were durable.
+//! Threads are held; the simulation takes the steps of the writer, the loader, the reaper and the evictor. Work on blocking
+//! threads ends within the step that begins it. Each write carries a word of its own, by which its commit is found among
+//! all that ever were durable.
 //!
 //! ```sh
 //! BLACKBOARD_SIMULATION_SEEDS=100000 cargo test --lib simulation            # more seeds, from 0
 //! BLACKBOARD_SIMULATION_SEED=17 cargo test --lib simulation                 # one
 //! ```
 
+mod checks;
+mod disk;
 mod engine;
+mod requests;
 
-use std::future::Future;
-use std::pin::Pin;
+use std::collections::HashSet;
 use std::task::{Context, Poll};
 
 use futures_util::task::noop_waker;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
-use super::clock::{Hand, json, keyed, path, ttl};
+use super::clock::{Hand, json, keyed, path, ttl, value};
 use super::service::*;
-use crate::board::{
-    Edit, Matches, Plan, QuestionCommand, RequestCommand, Revision, Seq, SessionId, Test,
-    Transaction, Version,
-};
+use crate::board::{Revision, SessionId};
 use crate::service::deps::Deps;
-use crate::service::sessions::replay::replay_to_head;
-use crate::service::sessions::session::Shown;
+use crate::service::images::reaper::Reaper;
 use crate::service::threads::Threads;
 use crate::service::writer::Writer;
 use crate::service::*;
 use crate::store::Store;
-use engine::{Disk, Engine, Fault};
+use checks::check_fork;
+use disk::Disk;
+use engine::{Engine, Fault};
+use requests::{Answer, Answering, Fate, Op, Request};
 
 /// The seeds of a run that names no number.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 600;
 
 /// The steps of a seed.
 const STEPS: usize = 120;
 
-/// The writes under way at once.
+/// The requests under way at once.
 const PENDING_MAX: usize = 8;
 
-const SESSIONS: u64 = 3;
+/// The times in a row that a request is polled at most.
+const POLLS_MAX: u64 = 4;
+
+const SESSIONS: u64 = 4;
 
 /// Numbers of a seed.
 struct Chance(u64);
@@ -67,38 +72,13 @@ impl Chance {
     }
 }
 
-/// The outcome of a write, as its client knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
-    UnderWay,
-    /// Done; of this session and revision if it changed anything.
-    Done(Option<Place>),
-    /// Refused, for this reason.
-    Refused(String),
-    /// The client went away, the store failed, or the server crashed.
-    InDoubt,
-}
-
-/// A commit. A repeat is told its revision alone.
-type Place = (Option<SessionId>, Revision);
-
-struct Op {
-    /// In each of its commits, unless it has none.
-    word: Option<String>,
-    write: Write,
-    fate: Fate,
-    /// True if an earlier try may have been stored.
-    was_in_doubt: bool,
-}
-
-type Answering = Pin<Box<dyn Future<Output = Result<Reply, ServiceError>>>>;
-
 /// A service that runs, and the parts of which the simulation takes the steps.
 struct Running {
     engine: Arc<Engine>,
     service: Service,
     writer: Writer,
-    /// The writes under way, by their place among all.
+    reaper: Reaper,
+    /// The requests under way, by their place among all.
     pending: Vec<(usize, Answering)>,
 }
 
@@ -119,7 +99,11 @@ impl Simulation {
             disk: Arc::default(),
             hand: Hand::new(),
             ms: 0,
-            runtime: Builder::new_current_thread().enable_time().build().unwrap(),
+            runtime: Builder::new_current_thread()
+                .enable_time()
+                .max_blocking_threads(1)
+                .build()
+                .unwrap(),
             ops: Vec::new(),
             trace: Vec::new(),
         }
@@ -147,7 +131,14 @@ impl Simulation {
                 assert!(shown <= run.expected, "revision {shown} is shown before it is durable");
             }
         }));
-        Running { engine, service, writer, pending: Vec::new() }
+        let images = &service.inner.images;
+        let reaper = Reaper {
+            orphans: Arc::clone(&images.orphans),
+            store: Arc::<Engine>::clone(&engine),
+            thumbnails: Arc::clone(&images.thumbnails),
+            live: None,
+        };
+        Running { engine, service, writer, reaper, pending: Vec::new() }
     }
 
     fn run(&mut self) {
@@ -159,9 +150,13 @@ impl Simulation {
                     let worked = running.writer.step();
                     self.told(format!("writer {worked}"));
                 }
-                55..=64 => {
+                55..=60 => {
                     let loaded = running.service.inner.sessions.loader.step();
                     self.told(format!("loader {loaded}"));
+                }
+                61..=64 => {
+                    running.reaper.remove_waiting();
+                    self.told("reaper".to_owned());
                 }
                 65..=79 => self.poll_one(&mut running),
                 80..=84 => self.evict(&running),
@@ -178,13 +173,11 @@ impl Simulation {
         self.check_ops();
     }
 
-    /// Begins a write, or repeats one with a key whose outcome is unknown.
+    /// Begins a request, or repeats one with a key whose outcome is unknown.
     fn begin(&mut self, running: &mut Running) {
-        let in_doubt: Vec<usize> = (0..self.ops.len())
-            .filter(|op| {
-                self.ops[*op].fate == Fate::InDoubt && self.ops[*op].write.terms.key.is_some()
-            })
-            .collect();
+        let is_in_doubt = |op: &Op| op.fate == Fate::InDoubt && op.request.key().is_some();
+        let in_doubt: Vec<usize> =
+            (0..self.ops.len()).filter(|op| is_in_doubt(&self.ops[*op])).collect();
         let repeats = !in_doubt.is_empty() && self.chance.is(40);
         let op = if repeats {
             self.chance.one_of(&in_doubt)
@@ -195,109 +188,52 @@ impl Simulation {
         };
         self.ops[op].was_in_doubt |= self.ops[op].fate == Fate::InDoubt;
         self.ops[op].fate = Fate::UnderWay;
-        let (service, write) = (running.service.clone(), self.ops[op].write.clone());
-        let keep: Option<Keep> = write.terms.key.is_some().then(|| -> Keep {
-            Arc::new(|receipt| Some(json(&receipt.board.revision().to_string())))
-        });
+        let request = self.ops[op].request.clone();
+        self.told(format!("begin {op}{} {request}", if repeats { " again" } else { "" }));
         // All are the same client's: turns among clients depend on the time that they took.
-        let command = format!("{:?}", write.command);
-        let answering = async move { service.write(write, vec![], keep).await };
-        running.pending.push((op, Box::pin(answering)));
-        self.told(format!("begin {op}{} {command}", if repeats { " again" } else { "" }));
+        running.pending.push((op, request.send(running.service.clone())));
         self.poll(running, running.pending.len() - 1);
     }
 
-    fn op(&mut self, running: &Running) -> Op {
-        let session = format!("s{}", self.chance.below(SESSIONS));
-        // Long enough for no random bytes to have it.
-        let word = format!("write-{:04}.", self.ops.len());
-        let (command, has_word) = self.command(&word);
-        let mut write = write_to(&session, command);
-        if self.chance.is(30) {
-            write = keyed(write, &word, &word);
-        }
-        if self.chance.is(40) {
-            let agent = format!("a{}", self.chance.below(3));
-            write.terms.author = Some(agent.parse().unwrap());
-        }
-        if self.chance.is(15) {
-            let extent = running.service.extent(&name(&session)).unwrap();
-            let version = extent.map_or(Matches::Any, |extent| {
-                let before = self.chance.below(2);
-                let changed = Revision(extent.revision.0.saturating_sub(before));
-                Matches::Versions(vec![Version { session: extent.session, changed }])
-            });
-            write.terms.condition.matches = Some(version);
-        }
-        Op { word: has_word.then_some(word), write, fate: Fate::UnderWay, was_in_doubt: false }
-    }
-
-    /// A command, and true if its commits carry the word.
-    fn command(&mut self, word: &str) -> (Command, bool) {
-        let text = format!(r#"{{"word":"{word}"}}"#);
-        let place = format!("k{}", self.chance.below(3));
-        let seq = Seq(1 + self.chance.below(4));
-        let log = self.chance.one_of(&LogName::BOARD[..3]);
-        let put = |ttl| Edit::Put { value: json(&text), ttl };
-        let append = || Command::Log(log.clone(), LogCommand::Append { items: vec![item(&text)] });
-        match self.chance.below(20) {
-            0..=4 => (append(), true),
-            5..=6 => (Command::State(path(&place), put(None)), true),
-            7..=8 => (Command::State(path(&place), put(Some(ttl("5s")))), true),
-            9 => (Command::State(path("count"), Edit::Add(json("1"))), false),
-            10 => {
-                let test = Test::Absent(path(&place), self.chance.is(50));
-                let then = vec![append(), Command::State(path(&place), put(None))];
-                let otherwise = vec![Command::State(path(&place), Edit::Remove), append()];
-                let transaction = Transaction { tests: vec![test], then, otherwise };
-                (Command::Transact(Box::new(transaction)), true)
-            }
-            11 => {
-                let default = self.chance.is(50).then(|| "none".to_owned());
-                (Command::Ask { items: vec![item(&text)], ttl: ttl("3s"), default }, true)
-            }
-            12 => {
-                let plan = Plan { after: Arc::from(vec![]), attempts: Some(2) };
-                (Command::Plan { items: vec![item(&text)], plan }, true)
-            }
-            13..=14 => (Command::Request(seq, RequestCommand::Claim { ttl: ttl("4s") }), false),
-            15 => {
-                let result = Some(json(&text));
-                (Command::Request(seq, RequestCommand::Finish { fence: None, result }), true)
-            }
-            16 => {
-                (Command::Question(seq, QuestionCommand::Answer { answer: word.to_owned() }), true)
-            }
-            17 => (Command::Log(log, LogCommand::DeleteEntry { seq }), false),
-            18 => (Command::Board(BoardCommand::Clear { state: self.chance.is(50) }), false),
-            _ => (Command::Session(SessionCommand::Delete), false),
-        }
-    }
-
+    /// Polls a request under way, some times in a row.
     fn poll_one(&mut self, running: &mut Running) {
-        if !running.pending.is_empty() {
-            let which = self.chance.place(running.pending.len());
-            self.poll(running, which);
+        if running.pending.is_empty() {
+            return;
+        }
+        let which = self.chance.place(running.pending.len());
+        for _ in 0..=self.chance.below(POLLS_MAX) {
+            if !self.poll(running, which) {
+                return;
+            }
         }
     }
 
-    /// Polls a write under way, and checks its answer.
-    fn poll(&mut self, running: &mut Running, which: usize) {
+    /// Polls a request under way, and checks its answer. Returns true if it is still under way.
+    fn poll(&mut self, running: &mut Running, which: usize) -> bool {
         let waker = noop_waker();
+        // The only blocking thread takes its work in order: that of the poll after the poll, and all of it.
+        let gate = Arc::new(Mutex::new(()));
+        let (closed, passed) = (gate.lock(), Arc::clone(&gate));
+        drop(self.runtime.spawn_blocking(move || drop(passed.lock())));
         let entered = self.runtime.enter();
         let (op, answering) = &mut running.pending[which];
         let polled = answering.as_mut().poll(&mut Context::from_waker(&waker));
-        drop(entered);
-        let (op, Poll::Ready(reply)) = (*op, polled) else { return };
+        drop((entered, closed));
+        let last = self.runtime.spawn_blocking(|| ());
+        self.runtime.block_on(last).unwrap();
+        let (op, Poll::Ready(answer)) = (*op, polled) else { return true };
         drop(running.pending.swap_remove(which));
-        let fate = match &reply {
-            Ok(Reply::Now(receipt)) => {
-                let board = &receipt.board;
-                self.check_done(running, op, receipt);
-                Fate::Done(receipt.committed.then(|| (Some(board.id()), board.revision())))
+        let fate = match &answer {
+            Ok(Answer::Written(reply)) => self.fate(running, op, reply),
+            Ok(Answer::Forked { reply, source }) => {
+                if let Reply::Now(receipt) = reply {
+                    check_fork(&receipt.board, source);
+                }
+                self.fate(running, op, reply)
             }
-            Ok(Reply::Before(answer)) => {
-                Fate::Done(Some((None, Revision(answer.text().parse().unwrap()))))
+            Ok(Answer::Purged { session, id, oldest }) => {
+                self.check_purged(running, session, *id, *oldest);
+                Fate::Done(None)
             }
             Err(ServiceError::Poisoned { outcome_unknown: true }) => Fate::InDoubt,
             Err(ServiceError::Fault) => panic!("write {op} met a fault"),
@@ -310,26 +246,19 @@ impl Simulation {
         };
         self.told(format!("{op} {told}"));
         self.ops[op].fate = fate;
+        false
     }
 
-    /// A write is answered once it is durable and shown.
-    fn check_done(&self, running: &Running, op: usize, receipt: &Receipt) {
-        if !receipt.committed || running.engine.is_poisoned() {
-            return;
-        }
-        let (board, op) = (&receipt.board, &self.ops[op]);
-        let disk = self.disk.lock();
-        let is_durable = |(session, revision, frame): &(_, _, Vec<u8>)| {
-            let has_word = op.word.as_ref().is_none_or(|word| has(frame, word));
-            *session == board.id() && *revision == board.revision() && has_word
-        };
-        let is_so =
-            disk.ever.iter().any(is_durable) || is_deleted(&disk, board.id(), board.revision());
-        assert!(is_so, "answered before it was durable: {:?}", op.write);
-        let session = running.service.inner.sessions.directory.get(&op.write.terms.session);
-        let shown = session.map(|session| session.extent()).filter(|at| at.session == board.id());
-        if let Some(shown) = shown {
-            assert!(shown.revision >= board.revision(), "answered before it was shown");
+    fn fate(&self, running: &Running, op: usize, reply: &Reply) -> Fate {
+        match reply {
+            Reply::Now(receipt) => {
+                let board = &receipt.board;
+                self.check_done(running, op, receipt);
+                Fate::Done(receipt.committed.then(|| (Some(board.id()), board.revision())))
+            }
+            Reply::Before(answer) => {
+                Fate::Done(Some((None, Revision(answer.text().parse().unwrap()))))
+            }
         }
     }
 
@@ -350,7 +279,7 @@ impl Simulation {
         let faults = [Fault::Full, Fault::Busy, Fault::UnknownKept, Fault::UnknownLost];
         let fault = self.chance.one_of(&faults);
         *running.engine.fault.lock() = Some(fault);
-        self.told(format!("next append {fault:?}"));
+        self.told(format!("next write {fault:?}"));
     }
 
     /// A client goes away.
@@ -371,6 +300,7 @@ impl Simulation {
         for (op, _) in &running.pending {
             self.ops[*op].fate = Fate::InDoubt;
         }
+        running.engine.poison();
         let entered = self.runtime.enter();
         drop(running);
         drop(entered);
@@ -378,87 +308,10 @@ impl Simulation {
         self.check_boards(&running);
         running
     }
-
-    /// All that is shown is durable, and all that is durable is shown, unless the store has failed.
-    fn check_shown(&self, running: &Running) {
-        let disk = self.disk.lock();
-        for n in names() {
-            let session = running.service.inner.sessions.directory.get(&n);
-            let Some(session) = session else { continue };
-            assert!(!session.is_damaged(), "{n} is damaged");
-            let shown = session.extent();
-            let durable = disk.head(shown.session).unwrap_or_default();
-            assert!(shown.revision <= durable, "{n} shows {shown:?}, durable is {durable}");
-            if !running.engine.is_poisoned() {
-                assert_eq!(shown.revision, durable, "{n}");
-            }
-        }
-    }
-
-    /// Each board is that of its commits.
-    fn check_boards(&self, running: &Running) {
-        self.check_shown(running);
-        for n in names() {
-            let session = running.service.inner.sessions.directory.get(&n);
-            let Some(session) = session else { continue };
-            let replayed = replay_to_head(&*running.engine, &session.summary()).unwrap();
-            if let Shown::Hot(published) = session.shown() {
-                assert_eq!(*published.board, replayed, "{n}");
-            }
-        }
-    }
-
-    /// Each write is there once, if it was done, and never if it was refused.
-    fn check_ops(&self) {
-        let disk = self.disk.lock();
-        for (number, op) in self.ops.iter().enumerate() {
-            let Some(word) = &op.word else { continue };
-            let found = disk.ever.iter().filter(|(.., frame)| has(frame, word));
-            let found: Vec<_> = found.map(|(session, at, _)| (*session, *at)).collect();
-            let mut sessions: Vec<_> = found.iter().map(|(session, _)| *session).collect();
-            sessions.dedup();
-            // A session that was deleted has forgotten the key.
-            let is_once = found.len() <= 1
-                || op.was_in_doubt && sessions.len() == found.len()
-                || is_question(&op.write.command);
-            let is_so = match &op.fate {
-                Fate::Done(None) => found.is_empty() || op.was_in_doubt,
-                Fate::Done(Some((Some(session), revision))) => {
-                    found.contains(&(*session, *revision)) || is_deleted(&disk, *session, *revision)
-                }
-                Fate::Done(Some((None, revision))) => {
-                    found.iter().any(|(_, at)| at == revision)
-                        || disk.ended.values().any(|before| before >= revision)
-                }
-                Fate::Refused(_) => found.is_empty() || op.was_in_doubt,
-                Fate::InDoubt => true,
-                Fate::UnderWay => false,
-            };
-            let is_so = is_so && is_once;
-            assert!(is_so, "write {number} is {:?}, and in {found:?}: {:?}", op.fate, op.write);
-        }
-    }
 }
 
 fn names() -> impl Iterator<Item = SessionName> {
     (0..SESSIONS).map(|n| name(&format!("s{n}")))
-}
-
-/// True if a session was deleted after a revision. A deletion in the same batch leaves earlier commits out.
-fn is_deleted(disk: &Disk, session: SessionId, revision: Revision) -> bool {
-    disk.ended.get(&session).is_some_and(|before| *before >= revision)
-}
-
-/// True if a command appends questions: the commit that answers one has its text again.
-fn is_question(command: &Command) -> bool {
-    if let Command::Transact(transaction) = command {
-        return transaction.then.iter().chain(&transaction.otherwise).any(is_question);
-    }
-    matches!(command, Command::Ask { .. } | Command::Log(LogName::Questions, _))
-}
-
-fn has(frame: &[u8], word: &str) -> bool {
-    memchr::memmem::find(frame, word.as_bytes()).is_some()
 }
 
 /// A number from the environment.
