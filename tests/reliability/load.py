@@ -16,6 +16,7 @@ import time
 from board_server import picture
 
 LOGS = ("questions", "requests", "trajectories", "screenshots")
+AGENT = {"X_Agent_ID": "Worker"}
 MEMORY = "agents/Worker/memory"
 LARGE_BYTES = 300_000
 # A log stays this short, so that the judge reads little.
@@ -61,7 +62,7 @@ class Session:
         self.checkpoint = self.marked = None
         often = [self.append] * 6 + [self.transact] * 2 + [self.remember] * 2
         rarely = [self.put, self.add, self.shoot, self.remove, self.trim, self.large, self.replace, self.finish, self.mark]
-        self.choices = [*often, *rarely, self.restore]
+        self.choices = [*often, *rarely, self.restore, self.claim, self.claim, self.release, self.answer]
 
     def path(self, below=""):
         return f"/v1/sessions/{self.name}{below}"
@@ -160,13 +161,43 @@ class Session:
         board[log], board["seqs"][log] = board[log][-kept:], board["seqs"][log][-kept:]
         return "DELETE", self.path(f"/{log}?keep={kept}"), None, {}
 
+    def open(self, board):
+        """The requests that are not done."""
+        return [seq for seq in board["seqs"]["requests"] if seq not in board["done"]]
+
+    def claim(self, board):
+        seqs = [seq for seq in self.open(board) if seq not in board["claims"]]
+        if not seqs:
+            return None
+        seq = self.chance.choice(seqs)
+        board["claims"][seq] = self.revision + 1
+        return "PUT", self.path(f"/requests/{seq}/claim"), {"ttl": "1d"}, AGENT
+
+    def release(self, board):
+        seqs = [seq for seq in board["seqs"]["requests"] if seq in board["claims"]]
+        if not seqs:
+            return None
+        seq = self.chance.choice(seqs)
+        del board["claims"][seq]
+        return "DELETE", self.path(f"/requests/{seq}/claim"), None, AGENT
+
     def finish(self, board):
-        seqs = [seq for seq in board["seqs"]["requests"] if seq not in board["done"]]
+        seqs = self.open(board)
         if not seqs:
             return None
         seq = self.chance.choice(seqs)
         board["done"].append(seq)
-        return "PUT", self.path(f"/requests/{seq}/done"), {"result": self.steps}, {}
+        fence = {"fence": board["claims"].pop(seq)} if seq in board["claims"] else {}
+        return "PUT", self.path(f"/requests/{seq}/done"), {"result": self.steps} | fence, AGENT
+
+    def answer(self, board):
+        places = [at for at, item in enumerate(board["questions"]) if "answer" not in item]
+        if not places:
+            return None
+        at = self.chance.choice(places)
+        seq, answer = board["seqs"]["questions"][at], f"answer {self.steps}"
+        board["questions"][at] = board["questions"][at] | {"answer": answer}
+        return "PUT", self.path(f"/questions/{seq}/answer"), {"answer": answer}, {}
 
     def transact(self, board):
         item, name = self.item(), self.chance.choice("xy")
@@ -193,12 +224,13 @@ class Session:
         if self.checkpoint is None:
             return None
         name, then = self.checkpoint
-        # A restore that changes nothing makes no commit; the last seqs stay as they are.
-        if then | {"last": None} == board | {"last": None}:
+        # A restore that changes nothing makes no commit; the last seqs stay as they are, and claims end.
+        kept = {"last": None, "claims": None}
+        if then | kept == board | kept:
             return None
         last = board["last"]
         board.clear()
-        board.update(copied(then) | {"last": last})
+        board.update(copied(then) | {"last": last, "claims": {}})
         return "POST", self.path("/restore"), {"at": name}, {}
 
     def replace(self, board):
@@ -209,28 +241,31 @@ class Session:
 
 
 def new_board():
-    """The board of a session that is not there: also the seqs of the items, the last of each log, and the requests that are
-    done."""
+    """The board of a session that is not there: also the seqs of the items, the last of each log, the requests that are
+    done, and the fences of those that are claimed."""
     logs = (*LOGS, "memory")
     seqs = {"seqs": {log: [] for log in logs}, "last": {log: 0 for log in logs}}
-    return {log: [] for log in logs} | {"state": {}, "done": []} | seqs
+    return {log: [] for log in logs} | {"state": {}, "done": [], "claims": {}} | seqs
 
 
 def copied(board):
     """A board whose lists and members are its own; its items and values are shared."""
     parts = {log: list(board[log]) for log in (*LOGS, "memory", "done")}
     seqs = {log: list(seqs) for log, seqs in board["seqs"].items()}
-    return parts | {"state": dict(board["state"]), "seqs": seqs, "last": dict(board["last"])}
+    maps = {name: dict(board[name]) for name in ("state", "claims", "last")}
+    return parts | maps | {"seqs": seqs}
 
 
 def shown(board):
     """What a server shows of a board."""
     if board is None:
         return GONE
-    done = sorted(seq for seq in board["done"] if seq in board["seqs"]["requests"])
+    requests = board["seqs"]["requests"]
+    done = sorted(seq for seq in board["done"] if seq in requests)
+    claims = {seq: fence for seq, fence in board["claims"].items() if seq in requests}
     logs = {log: [known_digest(item) for item in board[log]] for log in (*LOGS, "memory")}
     state = {name: known_digest(value) for name, value in board["state"].items()}
-    return digest(logs | {"state": state, "done": done})
+    return digest(logs | {"state": state, "done": done, "claims": claims})
 
 
 def read(client, session):
@@ -244,6 +279,7 @@ def read(client, session):
     requests = expect(client.ask("GET", session.path("/requests?limit=1000")), 200).json()["entries"]
     board["seqs"] = {"requests": [entry["seq"] for entry in requests]}
     board["done"] = [entry["seq"] for entry in requests if "done" in entry]
+    board["claims"] = {entry["seq"]: entry["claim"]["fence"] for entry in requests if "claim" in entry}
     return revision, shown(board)
 
 
