@@ -225,8 +225,8 @@ class Session:
             return None
         name, then = self.checkpoint
         # A restore that changes nothing makes no commit; the last seqs stay as they are, and claims end.
-        kept = {"last": None, "claims": None}
-        if then | kept == board | kept:
+        aside = {"last": None, "claims": None}
+        if then | aside == board | aside:
             return None
         last = board["last"]
         board.clear()

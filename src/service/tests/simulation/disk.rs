@@ -44,11 +44,12 @@ pub(super) struct History {
 impl History {
     pub(super) fn head(&self) -> Option<Revision> {
         let last = self.commits.last().map(|(_, revision, _)| *revision);
-        last.or(self.base.as_ref().map(|(revision, _)| *revision))
+        last.or(self.base())
     }
 
-    pub(super) fn base(&self) -> Revision {
-        self.base.as_ref().map(|(revision, _)| *revision).unwrap_or_default()
+    /// The revision at which it begins, if it has a base.
+    pub(super) fn base(&self) -> Option<Revision> {
+        self.base.as_ref().map(|(revision, _)| *revision)
     }
 
     pub(super) fn page(
@@ -57,8 +58,9 @@ impl History {
         after: Revision,
         max: PageMax,
     ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        if after < self.base() {
-            return Err(StoreError::Forgotten { session, base: self.base() });
+        let base = self.base().unwrap_or_default();
+        if after < base {
+            return Err(StoreError::Forgotten { session, base });
         }
         let commits = self.commits.iter().filter(|(_, revision, _)| *revision > after);
         Ok(commits.take(max.commits).map(|(_, at, frame)| (*at, frame.clone())).collect())
@@ -98,7 +100,7 @@ impl Disk {
 
     /// The revision at which the durable history of a session begins, if it has a base.
     pub(super) fn base(&self, session: SessionId) -> Option<Revision> {
-        self.histories.get(&session)?.base.as_ref().map(|(revision, _)| *revision)
+        self.histories.get(&session)?.base()
     }
 
     /// Puts a base in force. Returns false if it was not put before.

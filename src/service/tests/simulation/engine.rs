@@ -129,8 +129,7 @@ impl Store for Engine {
     }
 
     fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
-        let base = |history: &History| history.base.as_ref().map(|(revision, _)| *revision);
-        Ok(self.history(session, base).flatten())
+        Ok(self.disk.lock().base(session))
     }
 
     fn read_base(
@@ -245,7 +244,7 @@ impl EmbeddedStore for Engine {
     ) -> Result<(), StoreError> {
         let histories = self.disk.lock().histories.clone();
         for (session, history) in histories.iter().filter(|(_, history)| !history.staged) {
-            let (session, revision) = (*session, history.base());
+            let (session, revision) = (*session, history.base().unwrap_or_default());
             history.visit_base(&mut |frame| visit(Stored::Base { session, revision, frame }));
         }
         self.replay_journal(&mut |record| visit(Stored::Commit(record)))
@@ -258,7 +257,7 @@ impl EmbeddedStore for Engine {
             Some(StoredSession {
                 session: *session,
                 head: history.head()?,
-                compacted: history.base(),
+                compacted: history.base().unwrap_or_default(),
                 ended: history.ended,
                 is_damaged: false,
             })
@@ -459,7 +458,7 @@ impl Pinned for Held {
     }
 
     fn base(&self) -> Option<Revision> {
-        self.history.base.as_ref().map(|(revision, _)| *revision)
+        self.history.base()
     }
 
     fn commits(

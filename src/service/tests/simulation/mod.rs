@@ -263,7 +263,7 @@ impl Simulation {
     }
 
     fn evict(&mut self, running: &Running) {
-        let session = name(&format!("s{}", self.chance.below(SESSIONS)));
+        let session = self.session();
         let sessions = &running.service.inner.sessions;
         let evicted = sessions.directory.get(&session).and_then(|one| sessions.memory.evict(&one));
         self.told(format!("evict {session} {}", evicted.is_some()));

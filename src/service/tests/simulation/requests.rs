@@ -131,7 +131,8 @@ impl Simulation {
         Op { word, request, fate: Fate::UnderWay, was_in_doubt: false }
     }
 
-    fn session(&mut self) -> SessionName {
+    /// One of the names.
+    pub(super) fn session(&mut self) -> SessionName {
         name(&format!("s{}", self.chance.below(SESSIONS)))
     }
 
