@@ -35,6 +35,11 @@ impl<T: Copy + Ord> Deadlines<T> {
         }
     }
 
+    /// Returns the number of sessions with a deadline.
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
     /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<T> {
         self.by_time.first().map(|(at, _)| *at)

@@ -1,4 +1,4 @@
-//! Tombstones: the names and last revisions of deleted sessions, kept for 30 days.
+//! Tombstones: the names and last revisions of deleted sessions, kept for 30 days, at most 65,536 of them.
 //!
 //! The writer adds them in constant time; the retention thread removes expired ones, a few at a time.
 
@@ -14,6 +14,9 @@ use crate::service::threads::signal::Signal;
 
 /// The time for which the last revision of a deleted session's name is retained.
 pub(crate) const TOMBSTONE_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+
+/// The number of tombstones, 64 MiB of memory. The oldest expire early beyond it.
+pub(crate) const TOMBSTONES_MAX: usize = 1 << 16;
 
 /// The longest rest while tombstones exist. The wall clock may be set meanwhile.
 const REST_MAX: Duration = Duration::from_secs(60 * 60);
@@ -38,6 +41,16 @@ struct Kept {
     replaced: VecDeque<(Timestamp, SessionId)>,
 }
 
+impl Kept {
+    fn add(&mut self, name: &SessionName, deleted_at: Timestamp) {
+        self.names.set(name, Some(Timestamp(deleted_at.0.saturating_add(TOMBSTONE_MS))));
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.names.len() > TOMBSTONES_MAX
+    }
+}
+
 impl Tombstones {
     pub(crate) fn new(signal: Arc<Signal>) -> Self {
         Self { kept: Mutex::default(), signal }
@@ -45,12 +58,12 @@ impl Tombstones {
 
     /// Adds a name whose session was deleted.
     pub(crate) fn add(&self, name: &SessionName, deleted_at: Timestamp) {
-        let over = Timestamp(deleted_at.0.saturating_add(TOMBSTONE_MS));
         let mut kept = self.kept.lock();
         let is_first = kept.names.next().is_none();
-        kept.names.set(name, Some(over));
+        kept.add(name, deleted_at);
+        let is_due = is_first || kept.are_too_many();
         drop(kept);
-        if is_first {
+        if is_due {
             self.signal.wake();
         }
     }
@@ -76,24 +89,56 @@ impl Tombstones {
         replaced.map(|(_, session)| session)
     }
 
-    /// Takes out an expired name.
+    /// Takes out an expired name, or the oldest of too many.
     pub(crate) fn take_over(&self, now: Timestamp) -> Option<SessionName> {
-        self.kept.lock().names.take_due(now)
+        let mut kept = self.kept.lock();
+        let before = if kept.are_too_many() { Timestamp(i64::MAX) } else { now };
+        kept.names.take_due(before)
     }
 
-    /// Keeps a name for a while that is over, since somebody watches it.
+    /// Keeps an expired name as if it were deleted now, since it is watched.
     pub(crate) fn keep(&self, name: &SessionName, now: Timestamp) {
-        self.kept.lock().names.set(name, Some(Timestamp(now.0.saturating_add(REST_MS))));
+        self.kept.lock().add(name, now);
     }
 
     /// Returns the time until the next expiry; [`Duration::MAX`] if there is none.
     pub(crate) fn until_next(&self, now: Timestamp) -> Duration {
         let kept = self.kept.lock();
+        if kept.are_too_many() {
+            return Duration::ZERO;
+        }
         let replaced = kept.replaced.front().map(|(at, _)| *at);
         let Some(over) = kept.names.next().into_iter().chain(replaced).min() else {
             return Duration::MAX;
         };
         let left = u64::try_from(over.0.saturating_sub(now.0)).unwrap_or(0);
         Duration::from_millis(left).min(REST_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_too_many_expire_early() {
+        let tombstones = Tombstones::new(Arc::default());
+        let name = |number: i64| format!("s{number}").parse::<SessionName>().unwrap();
+        let (max, now) = (i64::try_from(TOMBSTONES_MAX).unwrap(), Timestamp(1 << 20));
+        for number in 0..max {
+            tombstones.add(&name(number), Timestamp(number));
+        }
+        assert_eq!(tombstones.take_over(now), None);
+        assert!(tombstones.until_next(now) > Duration::ZERO);
+        for number in [max, max + 1] {
+            tombstones.add(&name(number), Timestamp(number));
+        }
+        assert_eq!(tombstones.until_next(now), Duration::ZERO);
+        // A watched one makes room for no other, and the next is taken.
+        assert_eq!(tombstones.take_over(now), Some(name(0)));
+        tombstones.keep(&name(0), now);
+        assert_eq!(tombstones.take_over(now), Some(name(1)));
+        assert_eq!(tombstones.take_over(now), Some(name(2)));
+        assert_eq!(tombstones.take_over(now), None);
     }
 }
