@@ -27,6 +27,15 @@ impl Simulation {
         }
     }
 
+    /// The source of a fork keeps its key too, unless it was deleted.
+    pub(super) fn check_source(&self, op: usize, receipt: &Receipt, source: SessionId) {
+        let Some(word) = &self.ops[op].word else { return };
+        let disk = self.disk.lock();
+        let elsewhere = disk.ever.iter().filter(|(session, ..)| *session != receipt.board.id());
+        let is_kept = elsewhere.into_iter().any(|(.., frame)| has(frame, word));
+        assert!(is_kept || disk.ended.contains_key(&source), "the source of a fork lacks its key");
+    }
+
     /// A purged history begins where the answer says, also after a crash.
     pub(super) fn check_purged(
         &self,

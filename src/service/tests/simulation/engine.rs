@@ -1,6 +1,6 @@
 //! An engine in memory: durable after a crash, and failing on command.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(super) enum Fault {
     Full,
     /// Another program's lock.
     Busy,
+    /// A damaged page under one of the batch's sessions, counted around them.
+    Malformed(usize),
     /// The sync fails, and the batch is durable nevertheless.
     UnknownKept,
     /// The sync fails, and the batch is lost.
@@ -102,6 +104,15 @@ impl Store for Engine {
                 grows.for_each(|(_, outcome)| *outcome = Outcome::Full);
                 hold_together(batch, &mut outcomes);
             }
+            Some(Fault::Malformed(which)) => {
+                // The runs have no order that is the same each time.
+                let sessions: BTreeSet<_> = batch.iter().map(|run| run.session).collect();
+                let session = sessions.iter().nth(which % sessions.len()).copied().unwrap();
+                let of_it =
+                    batch.iter().zip(&mut outcomes).filter(|(run, _)| run.session == session);
+                of_it.for_each(|(_, outcome)| *outcome = Outcome::Malformed);
+                hold_together(batch, &mut outcomes);
+            }
             Some(Fault::UnknownKept | Fault::UnknownLost) | None => {}
         }
         let accepted = batch.iter().zip(&outcomes);
@@ -110,7 +121,7 @@ impl Store for Engine {
         match fault {
             Some(Fault::UnknownKept) => disk.unread.runs = accepted.cloned().collect(),
             Some(Fault::UnknownLost) => {}
-            Some(Fault::Full | Fault::Busy) | None => {
+            Some(Fault::Full | Fault::Busy | Fault::Malformed(_)) | None => {
                 accepted.by_ref().for_each(|run| disk.store(run));
                 return outcomes;
             }
@@ -182,6 +193,7 @@ impl Store for Engine {
             None => Outcome::Conflict { head: Revision::default() },
             Some(Fault::Full) => Outcome::Full,
             Some(Fault::Busy) => Outcome::Busy,
+            Some(Fault::Malformed(_)) => Outcome::Malformed,
             Some(Fault::UnknownKept) => {
                 disk.unread.base = Some((session, base));
                 self.poison();

@@ -1,15 +1,16 @@
 //! The service from a seed: one thread, an engine that fails on command, a clock that is moved by hand, and a scheduler that
 //! takes any next step, a crash among them.
 //!
-//! Threads are held; the simulation takes the steps of the writer, the loader, the reaper and the evictor. Work on blocking
-//! threads ends within the step that begins it. Each write carries a word of its own, by which its commit is found among
-//! all that ever were durable.
+//! Threads are held; the simulation takes the steps of the writer, the loader, the reaper and the evictor, and blocking work
+//! is done in steps of its own. Each write carries a word of its own, by which its commit is found among all that ever were
+//! durable.
 //!
 //! ```sh
 //! BLACKBOARD_SIMULATION_SEEDS=100000 cargo test --lib simulation            # more seeds, from 0
 //! BLACKBOARD_SIMULATION_SEED=17 cargo test --lib simulation                 # one
 //! ```
 
+mod blocking;
 mod checks;
 mod disk;
 mod engine;
@@ -20,7 +21,6 @@ use std::task::{Context, Poll};
 
 use futures_util::task::noop_waker;
 use parking_lot::Mutex;
-use tokio::runtime::{Builder, Runtime};
 
 use super::clock::{Hand, json, keyed, path, ttl, value};
 use super::service::*;
@@ -31,6 +31,7 @@ use crate::service::threads::Threads;
 use crate::service::writer::Writer;
 use crate::service::*;
 use crate::store::Store;
+use blocking::BlockingWork;
 use checks::check_fork;
 use disk::Disk;
 use engine::{Engine, Fault};
@@ -44,6 +45,9 @@ const STEPS: usize = 120;
 
 /// The requests under way at once.
 const PENDING_MAX: usize = 8;
+
+/// How often in 100 the blocking work of a poll is done at once.
+const WORKED_AT_ONCE: u64 = 70;
 
 /// The times in a row that a request is polled at most.
 const POLLS_MAX: u64 = 4;
@@ -87,7 +91,7 @@ struct Simulation {
     disk: Arc<Mutex<Disk>>,
     hand: Hand,
     ms: i64,
-    runtime: Runtime,
+    blocking: BlockingWork,
     ops: Vec<Op>,
     trace: Vec<String>,
 }
@@ -99,11 +103,7 @@ impl Simulation {
             disk: Arc::default(),
             hand: Hand::new(),
             ms: 0,
-            runtime: Builder::new_current_thread()
-                .enable_time()
-                .max_blocking_threads(1)
-                .build()
-                .unwrap(),
+            blocking: BlockingWork::new(),
             ops: Vec::new(),
             trace: Vec::new(),
         }
@@ -158,8 +158,9 @@ impl Simulation {
                     running.reaper.remove_waiting();
                     self.told("reaper".to_owned());
                 }
-                65..=79 => self.poll_one(&mut running),
-                80..=84 => self.evict(&running),
+                65..=77 => self.poll_one(&mut running),
+                78..=81 => self.work(),
+                82..=84 => self.evict(&running),
                 85..=89 => self.pass_time(),
                 90..=93 => self.fail_next(&running),
                 94..=95 => self.leave(&mut running),
@@ -208,19 +209,22 @@ impl Simulation {
         }
     }
 
+    /// Does the blocking work that waits.
+    fn work(&mut self) {
+        self.blocking.work();
+        self.told("work".to_owned());
+    }
+
     /// Polls a request under way, and checks its answer. Returns true if it is still under way.
     fn poll(&mut self, running: &mut Running, which: usize) -> bool {
         let waker = noop_waker();
-        // The only blocking thread takes its work in order: that of the poll after the poll, and all of it.
-        let gate = Arc::new(Mutex::new(()));
-        let (closed, passed) = (gate.lock(), Arc::clone(&gate));
-        drop(self.runtime.spawn_blocking(move || drop(passed.lock())));
-        let entered = self.runtime.enter();
+        let entered = self.blocking.enter();
         let (op, answering) = &mut running.pending[which];
         let polled = answering.as_mut().poll(&mut Context::from_waker(&waker));
-        drop((entered, closed));
-        let last = self.runtime.spawn_blocking(|| ());
-        self.runtime.block_on(last).unwrap();
+        drop(entered);
+        if self.chance.is(WORKED_AT_ONCE) {
+            self.work();
+        }
         let (op, Poll::Ready(answer)) = (*op, polled) else { return true };
         drop(running.pending.swap_remove(which));
         let fate = match &answer {
@@ -228,6 +232,7 @@ impl Simulation {
             Ok(Answer::Forked { reply, source }) => {
                 if let Reply::Now(receipt) = reply {
                     check_fork(&receipt.board, source);
+                    self.check_source(op, receipt, source.id());
                 }
                 self.fate(running, op, reply)
             }
@@ -276,7 +281,8 @@ impl Simulation {
     }
 
     fn fail_next(&mut self, running: &Running) {
-        let faults = [Fault::Full, Fault::Busy, Fault::UnknownKept, Fault::UnknownLost];
+        let malformed = Fault::Malformed(self.chance.place(PENDING_MAX));
+        let faults = [Fault::Full, Fault::Busy, malformed, Fault::UnknownKept, Fault::UnknownLost];
         let fault = self.chance.one_of(&faults);
         *running.engine.fault.lock() = Some(fault);
         self.told(format!("next write {fault:?}"));
@@ -301,9 +307,10 @@ impl Simulation {
             self.ops[*op].fate = Fate::InDoubt;
         }
         running.engine.poison();
-        let entered = self.runtime.enter();
+        let entered = self.blocking.enter();
         drop(running);
         drop(entered);
+        self.blocking.work();
         let running = self.start();
         self.check_boards(&running);
         running

@@ -10,7 +10,7 @@ use crate::board::{
 };
 
 /// The number of different images.
-const IMAGES: u64 = 3;
+const IMAGES: u64 = 2;
 
 #[derive(Clone)]
 pub(super) enum Request {
@@ -124,7 +124,7 @@ impl Simulation {
         let (request, has_word) = match self.chance.below(100) {
             0..=9 => self.fork_or_delete(running, &word),
             10..=15 => (Request::Purge(self.session()), false),
-            16..=23 => (self.shoot(running, &word), true),
+            16..=29 => (self.shoot(running, &word), true),
             _ => self.write(running, &word),
         };
         let word = has_word.then_some(word);
