@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Full disks: deletions succeed, writes resume, and nothing acknowledged is lost.
 
-    tests/full_disk.py [--server PATH] [--sizes MIB,...] [--only NAME,...]
+    tests/full_disk.py [--server PATH] [--disks SYSTEM:MIB,...] [--only NAME,...]
 
-Mounts a small file system in memory, in a mount namespace of its own, for each size (24, 64 and 260 MiB), and lets a
-server fill it in several ways in turn: by appends, by images, by settling the journal, by a backup, and by a file of
-another program that leaves no byte free. Each time every session but two is deleted then: each deletion must succeed,
-and a write within 10 s of the last one. A ledger has what was acknowledged; it is compared while the disk is full,
-after the deletions, and after a kill and a start. `check` must find the store sound. Exits with 1 at the first
-promise that is broken.
+Mounts small disks in a mount namespace of its own: file systems in memory (tmpfs), in images of disks (ext4, xfs, btrfs;
+these take root, loop devices and the tools of each), and a directory of btrfs with a quota. A server fills each in several
+ways in turn: by appends, by images, by settling the journal, by a backup, and by a file of another program that leaves no
+byte free. Each time every session but two is deleted then: each deletion must succeed, and a write within 10 s of the last
+one. A ledger has what was acknowledged; it is compared while the disk is full, after the deletions, and after a kill and a
+start. `check` must find the store sound. Where no room can be held for deletions (a quota; btrfs filled by another program),
+the server may end, and the deletions come after there is room and a start. Exits with 1 at the first promise that is broken.
 """
 
 import argparse
 import base64
 import hashlib
+import http.client
 import os
 import shutil
 import subprocess
@@ -27,6 +29,7 @@ from board_server import Server, picture
 FULL, ROOMY = "the disk is full: only", "the disk has room again"
 
 BACK_S_MAX = 10.0
+DISKS = "tmpfs:24,tmpfs:64,tmpfs:260,ext4:64,ext4:260,xfs:320,btrfs:160,quota:64"
 SESSIONS = 12
 KEPT = ["kept-0", "kept-1"]
 ITEM_BYTES = 48 << 10
@@ -61,7 +64,7 @@ class Trial:
     """One disk with one server on it, and the ledger of what the server acknowledged."""
 
     def __init__(self, server, disk):
-        self.server, self.disk = server, disk
+        self.server, self.disk, self.has_reserve = server, disk, True
         self.ledger, self.client = {}, server.client()
         self.started = 0
 
@@ -90,6 +93,8 @@ class Trial:
             told = answer.json()
             if told["directory"] != self.server.data or told["free_bytes"] > self.free() + (64 << 20) or not told["reserve_bytes"]:
                 raise Broken(f"the refusal does not tell the free space: {told}")
+            return False
+        if answer.code() == "store-poisoned" and not self.has_reserve:
             return False
         raise Broken(f"a write to {session} is answered {answer.status} {answer.body[:200]!r}")
 
@@ -247,12 +252,7 @@ def play(trial, way):
         trial.compare("started on a full disk")
         restarted = "stopped and started with it, "
     deleted = trial.delete_others()
-    for rest in ("copy", "ballast"):
-        path = os.path.join(trial.disk, rest)
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        elif os.path.exists(path):
-            os.remove(path)
+    remove_rest(trial.disk)
     back = trial.come_back()
     trial.ready("ok")
     trial.compare("after the deletions")
@@ -264,35 +264,126 @@ def play(trial, way):
             f"writes back after {back:.1f} s, all there, sound")
 
 
+def play_without_reserve(trial, way, disk):
+    """Fills the disk one way, makes room, starts and looks again; what to say of it."""
+    try:
+        way(trial)
+    except (OSError, http.client.HTTPException):
+        pass
+    ended = trial.server.process.poll() is not None
+    trial.server.kill()
+    remove_rest(trial.disk)
+    disk.relieve()
+    trial.check()
+    trial.restart()
+    trial.compare("after there is room")
+    deleted = trial.delete_others()
+    back = trial.come_back()
+    trial.compare("after the deletions")
+    return (f"{'the server ends' if ended else 'the server stays'}, room and a start, all there, {deleted} deletions, "
+            f"writes back after {back:.1f} s, sound")
+
+
+def remove_rest(disk):
+    """Removes what another program wrote."""
+    for rest in ("copy", "ballast"):
+        path = os.path.join(disk, rest)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        elif os.path.exists(path):
+            os.remove(path)
+    # btrfs gives the room back with its next transaction.
+    os.sync()
+
+
+class Disk:
+    """A small file system, mounted within the block at `path`."""
+
+    def __init__(self, system, mib, scratch):
+        self.system, self.mib = system, mib
+        self.root = os.path.join(scratch, f"{system}-{mib}")
+        self.image = self.root + ".image"
+        self.path = os.path.join(self.root, "limited") if system == "quota" else self.root
+
+    def __enter__(self):
+        os.mkdir(self.root)
+        if self.system == "tmpfs":
+            run("mount", "-t", "tmpfs", "-o", f"size={self.mib}m", "tmpfs", self.root)
+            return self
+        # A quota has room around it.
+        size = max(4 * self.mib, 256) if self.system == "quota" else self.mib
+        with open(self.image, "wb") as image:
+            image.truncate(size << 20)
+        make = {"ext4": ["mkfs.ext4", "-q"], "xfs": ["mkfs.xfs", "-q"]}.get(self.system, ["mkfs.btrfs", "-q", "--mixed"])
+        run(*make, self.image)
+        run("mount", "-o", "loop", self.image, self.root)
+        if self.system == "quota":
+            run("btrfs", "quota", "enable", self.root)
+            run("btrfs", "subvolume", "create", self.path)
+            self.limit()
+        return self
+
+    def limit(self, to=None):
+        if self.system == "quota":
+            subvolume = run("btrfs", "inspect-internal", "rootid", self.path).strip()
+            run("btrfs", "qgroup", "limit", to or f"{self.mib}M", f"0/{subvolume}", self.root)
+
+    def relieve(self):
+        self.limit("none")
+
+    def has_reserve(self, way):
+        """Whether the server can hold room for deletions: not under a quota, nor where each change of a file takes room."""
+        return self.system != "quota" and (self.system != "btrfs" or way is not by_another)
+
+    def __exit__(self, *_):
+        run("umount", "-l", self.root)
+        os.rmdir(self.root)
+        if self.system != "tmpfs":
+            os.remove(self.image)
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stdout.strip()}")
+    return done.stdout
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="target/debug/blackboard")
-    parser.add_argument("--sizes", default="24,64,260")
+    parser.add_argument("--disks", default=DISKS, help=DISKS)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     inside()
     only = set(filter(None, arguments.only.split(",")))
+    ways = [way for way in WAYS if not only or way.__name__.removeprefix("by_") in only]
     with tempfile.TemporaryDirectory() as scratch:
-        for size in map(int, arguments.sizes.split(",")):
-            disk = os.path.join(scratch, f"disk-{size}")
-            os.mkdir(disk)
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", disk], check=True)
-            try:
-                with Server(arguments.server, os.path.join(disk, "data"), log="warn,blackboard::store=info") as server:
-                    trial = Trial(server, disk)
-                    for way in WAYS:
-                        name = way.__name__.removeprefix("by_")
-                        if only and name not in only:
-                            continue
-                        print(f"{size} MiB, {name}: ", end="", flush=True)
-                        print(play(trial, way), flush=True)
-            except Broken as broken:
-                print(f"BROKEN: {broken}")
-                print("\n".join(server.said[-12:]))
-                return 1
-            finally:
-                subprocess.run(["umount", "-l", disk], check=True)
+        for named in arguments.disks.split(","):
+            system, mib = named.split(":")
+            # The database shrinks with later writes, which a quota refuses.
+            for some in [[way] for way in ways] if system == "quota" else [ways]:
+                with Disk(system, int(mib), scratch) as disk:
+                    if not fills(arguments.server, disk, some):
+                        return 1
     return 0
+
+
+def fills(path, disk, ways):
+    """Fills a disk in each way; true if no promise is broken."""
+    with Server(path, os.path.join(disk.path, "data"), log="warn,blackboard::store=info") as server:
+        trial = Trial(server, disk.path)
+        try:
+            for way in ways:
+                print(f"{disk.system} of {disk.mib} MiB, {way.__name__.removeprefix('by_')}: ", end="", flush=True)
+                trial.has_reserve = disk.has_reserve(way)
+                told = play(trial, way) if trial.has_reserve else play_without_reserve(trial, way, disk)
+                print(told, flush=True)
+        except Broken as broken:
+            print(f"BROKEN: {broken}")
+            print("\n".join(server.said[-12:]))
+            return False
+    return True
 
 
 if __name__ == "__main__":

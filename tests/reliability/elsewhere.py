@@ -40,8 +40,8 @@ class FullDisk(Elsewhere):
     name = "full-disk"
 
     def command(self):
-        sizes = [] if self.place.is_long else ["--sizes", "24"]
-        return ["python3", "tests/full_disk.py", "--server", self.place.binary, *sizes]
+        disks = [] if self.place.is_long else ["--disks", "tmpfs:24"]
+        return ["python3", "tests/full_disk.py", "--server", self.place.binary, *disks]
 
 
 class Linear(Elsewhere):

@@ -6,6 +6,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::FsWord;
+
 use super::reserve::Reserve;
 use crate::store::{FREE_BYTES_MIN, FreeSpace, SqliteOptions, StoreError};
 
@@ -15,6 +17,9 @@ pub(crate) const SPARE_BYTES: u64 = 1 << 20;
 /// Multiple of the reserve below which its file is allocated. With more free space, no other program fills the disk
 /// soon.
 const NEAR_TIMES: u64 = 16;
+
+/// The numbers of btrfs, bcachefs and ZFS (statfs(2)).
+const COPYING: [FsWord; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
 
 pub(crate) const FILE_MODE: u32 = 0o600;
 pub(crate) const DIR_MODE: u32 = 0o700;
@@ -57,6 +62,11 @@ fn unless_unreadable(error: StoreError) -> Result<(), StoreError> {
     Err(error)
 }
 
+/// Returns true if a file system writes no block in place, so that a change of a file takes room, as cutting it off does.
+fn copies_on_write(dir: &Path) -> bool {
+    rustix::fs::statfs(dir).is_ok_and(|disk| COPYING.contains(&disk.f_type))
+}
+
 /// The free space on a directory's disk, minus the reserve.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -76,9 +86,16 @@ struct Disk {
 }
 
 impl Room {
-    /// Creates the room of a store, with the reserve in its directory.
+    /// Creates the room of a store, with the reserve in its directory. Where a file gives back no room before the next
+    /// write needs some, the reserve is free space.
     pub(crate) fn of_store(dir: &Path, options: SqliteOptions) -> Self {
-        let reserve = Some(Reserve::in_dir(dir));
+        let reserve = Reserve::in_dir(dir);
+        let reserve = if copies_on_write(dir) {
+            reserve.remove();
+            None
+        } else {
+            Some(reserve)
+        };
         let SqliteOptions { free_bytes_min, free_part, .. } = options;
         Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve, owed: AtomicU64::new(0) }
     }

@@ -29,6 +29,15 @@ impl Reserve {
         Self { path, held: Mutex::new(held) }
     }
 
+    /// Deletes the file.
+    pub(crate) fn remove(self) {
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "failed to release the reserve");
+        }
+    }
+
     /// Returns the number of bytes held.
     pub(crate) fn held(&self) -> u64 {
         *self.held.lock()
