@@ -323,6 +323,12 @@ class Disk:
             self.limit()
         return self
 
+    def __exit__(self, *_):
+        run("umount", "-l", self.root)
+        os.rmdir(self.root)
+        if self.system != "tmpfs":
+            os.remove(self.image)
+
     def limit(self, to=None):
         if self.system == "quota":
             subvolume = run("btrfs", "inspect-internal", "rootid", self.path).strip()
@@ -334,12 +340,6 @@ class Disk:
     def has_reserve(self, way):
         """Whether the server can hold room for deletions: not under a quota, nor where each change of a file takes room."""
         return self.system != "quota" and (self.system != "btrfs" or way is not by_another)
-
-    def __exit__(self, *_):
-        run("umount", "-l", self.root)
-        os.rmdir(self.root)
-        if self.system != "tmpfs":
-            os.remove(self.image)
 
 
 def run(*command):

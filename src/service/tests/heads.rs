@@ -10,6 +10,7 @@ use super::common::two;
 use super::service::*;
 use crate::board::{LogName, Revision, SessionCommand};
 use crate::service::sessions::memory_budget::Evictor;
+use crate::service::sessions::session::Pin;
 use crate::service::*;
 use crate::store::Store;
 
@@ -137,6 +138,7 @@ async fn unused_sessions_leave_the_directory_and_are_found_again() {
     };
     tokio::time::timeout(LONG, evicted).await.unwrap();
     assert_eq!(known().len(), 20);
+    let pinned = Pin::new(&directory.get(&name("s5")).unwrap());
     let held = sessions.memory.held();
     let evictor = Evictor {
         memory: Arc::clone(&sessions.memory),
@@ -147,6 +149,7 @@ async fn unused_sessions_leave_the_directory_and_are_found_again() {
     evictor.release(u32::MAX);
     assert!(known().iter().all(|(_, is_in_use)| *is_in_use), "{:?}", known());
     assert!(directory.get(&name("s3")).is_some(), "a watched one stays");
+    assert!(directory.get(&name("s5")).is_some(), "a pinned one too");
     assert!(sessions.memory.held() < held / 2);
 
     for n in 0..20 {
@@ -156,7 +159,7 @@ async fn unused_sessions_leave_the_directory_and_are_found_again() {
         let board = caught_up(&one, &session).await.unwrap();
         assert_eq!(board.log(&LogName::Requests).unwrap().len(), 2);
     }
-    drop(watch);
+    drop((watch, pinned));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
