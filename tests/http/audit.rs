@@ -137,17 +137,21 @@ async fn a_commit_keeps_the_trace_of_its_request() {
     let traces = all["commits"].as_array().unwrap().iter().map(|commit| commit["trace"].as_str());
     assert_eq!(traces.collect::<Vec<_>>(), [None, Some(one), Some(two), None, Some(one)]);
     let events = async |query: &str| {
-        let events = board.to(Method::GET, &format!("events?after=0&{query}"));
-        ask(events.header("accept", "application/json")).await.is(200).json()
+        let (mut all, mut after) = (Vec::new(), json!(0));
+        loop {
+            let events = board.to(Method::GET, &format!("events?after={after}&{query}"));
+            let page = ask(events.header("accept", "application/json")).await.is(200).json();
+            all.extend(page["events"].as_array().unwrap().clone());
+            if page["more"] == false {
+                return all;
+            }
+            after = page["next"].clone();
+        }
     };
-    let page = events(&format!("trace={one}")).await;
-    assert_eq!(page["events"].as_array().unwrap().len(), 2);
-    assert_eq!(
-        (&page["events"][1]["revision"], &page["events"][1]["trace"]),
-        (&json!(5), &json!(one))
-    );
-    let page = events(&format!("trace={one}&on=questions")).await;
-    assert_eq!(page["events"].as_array().unwrap().len(), 1);
+    let all = events(&format!("trace={one}")).await;
+    assert_eq!(all.len(), 2);
+    assert_eq!((&all[1]["revision"], &all[1]["trace"]), (&json!(5), &json!(one)));
+    assert_eq!(events(&format!("trace={one}&on=questions")).await.len(), 1);
     for id in ["", "x", &one[1..], &one.to_uppercase(), &"0".repeat(32)] {
         board.get(&format!("audit?trace={id}")).await.problem(400, "invalid-parameter");
     }

@@ -178,3 +178,31 @@ fn a_session_has_so_many_labels_and_no_more() {
     assert_eq!(check(&board, labels(60..70, Some("")), &POLICY), too_many(70));
     assert_eq!(check(&board, labels(60..70, None), &POLICY), Ok(()));
 }
+
+fn put_blob(number: usize) -> Command {
+    let (sha256, media_type) = (Digest::of(&number.to_le_bytes()), "image/png".parse().unwrap());
+    Command::Session(SessionCommand::PutBlob { sha256, bytes: 0, media_type, renewed_after_ms: 0 })
+}
+
+#[test]
+fn a_session_has_so_many_blobs_and_no_more() {
+    let mut board = board_of([put_blob(0)]);
+    let blob = board.blobs().values().next().unwrap().clone();
+    for number in 1..BLOBS_MAX {
+        board.put_blob(Digest::of(&number.to_le_bytes()), 0, blob.clone());
+    }
+    assert_eq!(check(&board, put_blob(BLOBS_MAX), &POLICY), Err(Rejected::TooManyBlobs));
+    assert_eq!(check(&board, put_blob(0), &POLICY), Ok(()));
+}
+
+#[test]
+fn so_many_requests_wait_for_one_and_no_more() {
+    let board = board_of([append(Requests, items(["{}"]))]);
+    let waiting = |count| {
+        let plan = Plan { after: [Seq(1)].into(), attempts: None };
+        Command::Plan { items: vec![item("{}"); count], plan }
+    };
+    assert_eq!(check(&board, waiting(DEPENDANTS_MAX), &POLICY), Ok(()));
+    let too_many = Rejected::TooManyDependants { request: Seq(1), index: 0 };
+    assert_eq!(check(&board, waiting(DEPENDANTS_MAX + 1), &POLICY), Err(too_many));
+}

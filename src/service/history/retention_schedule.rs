@@ -121,4 +121,14 @@ mod tests {
         retentions.note_commit(&name, age("1s"));
         assert!(retentions.until_next() <= LOOK_AFTER);
     }
+    #[test]
+    fn a_name_that_is_forgotten_begins_anew() {
+        let (retentions, name) = revisions();
+        let month = History::Age("30d".parse().unwrap());
+        retentions.note_commit(&name, month);
+        retentions.look_again(&name, 6 * REST);
+        retentions.forget(&name);
+        retentions.note_commit(&name, month);
+        assert!(retentions.until_next() <= LOOK_AFTER);
+    }
 }

@@ -193,6 +193,33 @@ async fn a_budget_is_kept_by_what_was_used_longest_ago() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_more_boards_leave_than_the_budget_asks_for() {
+    let dir = TempDir::new().unwrap();
+    let options = Options { memory_budget: 8 << 20, ..Options::default() };
+    let store = Arc::new(open(dir.path()));
+    let service = Service::start_with(store, POLICY, Clock::system(), options).unwrap();
+    let item = format!("{{\"text\":\"{}\"}}", "open the window ".repeat(1 << 14));
+    for n in 0..60 {
+        service.receipt(request(&format!("s{n}"), &item), vec![]).await.unwrap();
+    }
+    service
+        .receipt(write_to("s59", Command::Session(SessionCommand::Delete)), vec![])
+        .await
+        .unwrap();
+    let evicted = async {
+        while service.inner.sessions.memory.is_over() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, evicted).await.unwrap();
+    let stats = service.stats();
+    assert_eq!((stats.hot + stats.cold, stats.budget_bytes), (59, 8 << 20));
+    assert!(stats.cold > 0 && stats.hot > 1, "{stats:?}");
+    assert!(stats.resident_bytes > 4 << 20, "{stats:?}");
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_files_shrink_after_compaction_without_further_writes() {
     let dir = TempDir::new().unwrap();
     let service = Service::start(Arc::new(open(dir.path())), POLICY, Clock::system()).unwrap();

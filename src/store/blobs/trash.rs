@@ -90,3 +90,24 @@ fn delete_some(dir: &Path, left: &mut usize) -> io::Result<bool> {
     *left = left.saturating_sub(1);
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn the_trash_is_there_only_while_it_has_content() {
+        let root = TempDir::new().unwrap();
+        let trash = Trash::in_root(root.path());
+        assert!(!trash.sweep().unwrap());
+        let session = root.path().join("session");
+        fs::create_dir(&session).unwrap();
+        fs::write(session.join("image"), "bytes").unwrap();
+        trash.take(&session).unwrap();
+        assert!(trash.dir.exists() && !session.exists());
+        assert!(!trash.sweep().unwrap());
+        assert!(!trash.dir.exists());
+    }
+}

@@ -107,6 +107,23 @@ fn a_lost_log_and_a_damaged_last_commit_are_refused() {
 }
 
 #[test]
+fn a_salvage_tells_how_many_frames_of_the_log_are_damaged() {
+    let dir = TempDir::new().unwrap();
+    let (_store, lengths) = running(dir.path(), OPTIONS);
+    let told = |bits| {
+        let (damaged, salvaged) = (copied(dir.path()), TempDir::new().unwrap());
+        let mut log = fs::read(log_of(damaged.path())).unwrap();
+        let end = usize::try_from(lengths[2]).unwrap();
+        log[end - 100..][..bits].iter_mut().for_each(|byte| *byte ^= 1);
+        fs::write(log_of(damaged.path()), log).unwrap();
+        let places = take_out(damaged.path(), salvaged.path()).unwrap().places;
+        places.into_iter().filter(|place| place.contains("write-ahead log")).collect::<Vec<_>>()
+    };
+    assert_eq!([told(0), told(1)], [vec![""; 0], vec![]], "a single bit is corrected");
+    assert_eq!(told(2), ["1 frames of the write-ahead log are damaged"]);
+}
+
+#[test]
 fn an_older_copy_of_the_database_is_refused() {
     let dir = TempDir::new().unwrap();
     running(dir.path(), OPTIONS).0.close().unwrap();

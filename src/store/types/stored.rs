@@ -188,3 +188,16 @@ pub enum Health {
     /// No writes until a restart: an earlier write has an unknown outcome. Reads go on.
     Poisoned,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_no_room_for_writes() {
+        let room = |free_bytes, reserve_bytes| {
+            FreeSpace { directory: PathBuf::new(), free_bytes, reserve_bytes }.room_bytes()
+        };
+        assert_eq!([room(10, 4), room(4, 10)], [6, 0]);
+    }
+}

@@ -71,6 +71,21 @@ async fn a_fork_survives_its_source_and_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fork_may_begin_where_the_history_does() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    for _ in 0..3 {
+        service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
+    }
+    let purged = service.purge(&name("s"), None).await.unwrap();
+    assert_eq!(purged, Revision(3));
+    assert_eq!(fork(&service, "s", 3, "f").await.unwrap().board.revision(), Revision(4));
+    let before = fork(&service, "s", 2, "g").await.unwrap_err();
+    assert!(matches!(before, ServiceError::Compacted { oldest: Revision(3) }), "{before:?}");
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fork_shares_the_items_of_its_source() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());

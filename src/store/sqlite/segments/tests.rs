@@ -240,6 +240,17 @@ fn a_snapshot_is_the_last_one_put_that_is_not_below_the_base() {
 }
 
 #[test]
+fn a_snapshot_before_the_last_one_is_deleted_without_a_restart() {
+    let dir = TempDir::new().unwrap();
+    let store = five(&dir);
+    put_snapshot(&store, 2, &["two"]).unwrap();
+    put_snapshot(&store, 4, &["four"]).unwrap();
+    while store.idle() {}
+    assert_eq!(compaction::count(&dir, "snapshot"), 1);
+    assert_eq!(snapshot(&store, 5), (Some(4), vec!["four".to_owned()]));
+}
+
+#[test]
 fn a_changed_snapshot_has_a_part_that_is_none() {
     for (column, byte) in [("frame", 0), ("frame", 3), ("frame", 8), ("revision", 0)] {
         let dir = TempDir::new().unwrap();
