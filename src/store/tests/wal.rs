@@ -148,6 +148,28 @@ proptest! {
     }
 }
 
+#[test]
+fn a_torn_header_before_an_earlier_log_is_no_proof_of_damage() {
+    let dir = TempDir::new().unwrap();
+    let append = |store: &SqliteStore, revision| {
+        let outcomes = store.append(&[run(ANNA, revision, &[vec![7; 10]])]);
+        assert_eq!(outcomes, [Outcome::Appended]);
+    };
+    let earlier = open(dir.path());
+    (0..120).for_each(|revision| append(&earlier, revision));
+    drop(earlier);
+    let store = open(dir.path());
+    append(&store, 120);
+    let log = fs::read(log_of(dir.path())).unwrap();
+    let after = length(&log);
+    assert!(log.len() > after + 40 * FRAME, "{} behind this one", log.len() - after);
+    for at in (after..).step_by(FRAME).take(20) {
+        let mut torn = log.clone();
+        torn.copy_within(16..24, at + 8);
+        assert!(!matches!(end(&torn), End::Damaged(_)), "{at}");
+    }
+}
+
 fn contents(dir: &Path) -> Vec<Vec<u8>> {
     [database(dir), log_of(dir)].map(|path| fs::read(path).unwrap()).into()
 }

@@ -259,8 +259,9 @@ impl Scan {
         }
         let follows = computed == frame.stored
             || frame.checksum(self.order, self.computed, frame.size) == frame.stored;
-        // Salts are in no checksum: a frame that follows is of this log, even with changed salts.
-        let is_of_log = is_current || (follows && self.is_of_log);
+        // Salts are in no checksum: a frame that follows is of this log, even with a changed salt. One of an earlier log
+        // has two others, and follows where a power cut tore the header of the frame before: new salts, old checksum.
+        let is_of_log = is_current || (follows && self.is_of_log && self.has_salt_of(frame));
         let is_commit = is_of_log && if follows { frame.size != 0 } else { self.may_commit(frame) };
         let header_broke = self.broken == Some(0) && is_commit;
         self.proven |= is_of_log && follows && (self.is_commit || header_broke);
@@ -268,6 +269,12 @@ impl Scan {
         self.beyond += u64::from(is_of_log && self.broken != Some(self.frame));
         (self.is_of_log, self.is_commit) = (is_of_log, is_commit);
         (self.stored, self.computed) = (frame.stored, computed);
+    }
+
+    /// Returns true if one of a frame's two salts is the log's.
+    fn has_salt_of(&self, frame: &Frame<'_>) -> bool {
+        let both = self.salts.iter().flat_map(|salts| salts.as_chunks::<4>().0);
+        both.zip(frame.salts.as_chunks::<4>().0).any(|(one, other)| one == other)
     }
 
     /// Returns true if a frame that does not follow may have been a commit: by its size, or by its size with one bit
