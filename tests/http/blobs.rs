@@ -172,6 +172,28 @@ async fn place(request: reqwest::RequestBuilder) -> (Value, Value) {
 }
 
 #[tokio::test]
+async fn answers_that_refer_to_a_blob_are_not_gathered() {
+    let server = Server::start_with(&["--qa-session", "qa"]);
+    let (board, gathered) = (server.board("s"), server.board("qa"));
+    let item = |question: &str| format!(r#"{{"question":"{question}","file":{}}}"#, named(b"x"));
+    upload(&board, b"x").await.is(201);
+    upload(&gathered, b"x").await.is(201);
+    let questions = format!(r#"[{},{{"question":"plain?"}}]"#, item("with a file?"));
+    board.post("questions", &questions).await.is(201);
+    for seq in 1..=2 {
+        board.put(&format!("questions/{seq}/answer"), r#"{"answer":"yes"}"#).await.is(200);
+    }
+    let plain = r#"{"question":"plain?","answer":"yes"}"#;
+    assert_eq!(gathered.lines("questions").await, [plain]);
+    // One that was asked there begins no other session.
+    gathered.post("questions", &item("here?")).await.is(201);
+    gathered.put("questions/2/answer", r#"{"answer":"yes"}"#).await.is(200);
+    let begun = server.board("new");
+    begun.post("requests", "{}").await.is(201);
+    assert_eq!(begun.lines("questions").await, [plain]);
+}
+
+#[tokio::test]
 async fn a_reference_to_no_blob_is_refused_with_its_place() {
     let server = Server::start();
     let board = server.board("s");

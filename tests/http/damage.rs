@@ -34,7 +34,11 @@ fn id_of(database: &Connection, session: &str) -> Vec<u8> {
 /// A server with three sessions of five commits each, all settled, one of them damaged since.
 async fn with_one_damaged() -> Server {
     // The search index would read the session that it has not followed to its end.
-    let mut server = Server::start_with(&["--search", "off"]);
+    with_one_damaged_and(&["--search", "off"]).await
+}
+
+async fn with_one_damaged_and(flags: &[&str]) -> Server {
+    let mut server = Server::start_with(flags);
     for session in ["fine", "hurt", "well"] {
         let board = server.board(session);
         for n in 0..5 {
@@ -85,6 +89,21 @@ async fn damage_that_a_read_finds_is_counted_and_listed() {
     );
     assert!(sessions[0].get("damaged").is_none() && sessions[2].get("damaged").is_none());
     server.board("well").post("requests", "{}").await.is(201);
+}
+
+#[tokio::test]
+async fn the_search_follows_the_sessions_beside_a_damaged_one() {
+    let mut server = with_one_damaged_and(&[]).await;
+    server.kill();
+    std::fs::remove_file(server.data().join("cache/search.db")).unwrap();
+    server.start_again();
+    for session in ["fine", "well"] {
+        let query = format!("/v1/search?q=3&session={session}&min_revision=5&wait=30s");
+        let found: Value = server.get(&query).await.is(200).json();
+        assert_eq!(found["hits"][0]["seq"], 4, "{found}");
+    }
+    let found: Value = server.get("/v1/search?q=3").await.is(200).json();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found}");
 }
 
 #[tokio::test]

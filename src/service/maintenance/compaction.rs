@@ -238,3 +238,30 @@ impl Compaction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::tests::bases::five;
+
+    #[test]
+    fn a_turn_compacts_only_if_a_piece_is_due() {
+        let dir = TempDir::new().unwrap();
+        let store = Arc::new(five(&dir));
+        let directory = Arc::new(Directory::new());
+        let activity = Arc::default();
+        let compaction = Compaction { directory, store: Arc::clone(&store) as _, activity };
+        let turn = |failed_at| {
+            let written_at = Instant::now() - QUIET;
+            let mut schedule = Schedule { written_at, failed_at, ..Schedule::begin(0) };
+            let before = store.uncompacted_bytes();
+            compaction.turn(&*store, &mut schedule, before);
+            (before, store.uncompacted_bytes())
+        };
+        let (before, after) = turn(Some(Instant::now()));
+        assert!(before > 0 && after == before, "{after} of {before} after a failure");
+        assert_eq!(turn(None), (before, 0));
+    }
+}

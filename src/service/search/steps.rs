@@ -258,3 +258,22 @@ fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::board::Epoch;
+
+    #[test]
+    fn an_index_without_room_waits_until_its_thread_is_to_end() {
+        let dir = TempDir::new().unwrap();
+        let index = Index::open(&dir.path().join("search.db"), Epoch(1)).unwrap();
+        let signal = Signal::default();
+        assert!(Target::File(&index, dir.path()).waits_for_room(&signal));
+        signal.stop();
+        // This file system has no blocks.
+        assert!(!Target::File(&index, Path::new("/proc/search.db")).waits_for_room(&signal));
+    }
+}

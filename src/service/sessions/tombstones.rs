@@ -122,16 +122,20 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_expire_early() {
-        let tombstones = Tombstones::new(Arc::default());
+        let signal = Arc::<Signal>::default();
+        let tombstones = Tombstones::new(Arc::clone(&signal));
         let name = |number: i64| format!("s{number}").parse::<SessionName>().unwrap();
         let (max, now) = (i64::try_from(TOMBSTONES_MAX).unwrap(), Timestamp(1 << 20));
         for number in 0..max {
             tombstones.add(&name(number), Timestamp(number));
+            // The first has a time, and the others a later one.
+            assert_eq!(signal.take_wake(), number == 0, "{number}");
         }
         assert_eq!(tombstones.take_over(now), None);
         assert!(tombstones.until_next(now) > Duration::ZERO);
         for number in [max, max + 1] {
             tombstones.add(&name(number), Timestamp(number));
+            assert!(signal.take_wake(), "too many: {number}");
         }
         assert_eq!(tombstones.until_next(now), Duration::ZERO);
         // A watched one makes room for no other, and the next is taken.

@@ -47,6 +47,12 @@ impl Signal {
         self.wait(Instant::now().checked_add(time), false)
     }
 
+    /// Takes a wake-up that no rest has had yet.
+    #[cfg(test)]
+    pub(crate) fn take_wake(&self) -> bool {
+        std::mem::take(&mut self.state.lock().is_woken)
+    }
+
     fn wait(&self, until: Option<Instant>, is_wakeable: bool) -> bool {
         let mut state = self.state.lock();
         while !(state.is_stopped || is_wakeable && state.is_woken) {

@@ -80,3 +80,18 @@ fn sum(session: SessionId, name: &[u8]) -> u32 {
     crc.update(name);
     crc.finalize()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_malformed_page_ends_the_names_early() {
+        let connection = Connection::open_in_memory().unwrap();
+        let overflow = "abs(-9223372036854775808)";
+        let view =
+            format!("CREATE VIEW name AS SELECT {overflow} AS session, 0 AS crc, x'' AS name");
+        connection.execute_batch(&view).unwrap();
+        assert!(all(&connection).is_err());
+    }
+}

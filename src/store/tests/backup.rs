@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 use super::bases::put;
-use super::compaction::compact_all;
+use super::compaction::{PAGE, compact_all, read};
 use super::sqlite::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use crate::board::Digest;
 use crate::store::*;
@@ -338,6 +338,38 @@ fn an_unfinished_copy_is_not_opened() {
     store.back_up(&dir.path().join("copy"), &keeps, &Progress::default()).unwrap();
     assert!(matches!(SqliteStore::open(&kept, OPTIONS), Err(StoreError::Unfinished { .. })));
     assert!(!SqliteStore::is_in(&kept).unwrap());
+}
+
+#[test]
+fn a_copy_has_more_segments_than_are_read_at_once() {
+    const COMMITS: u64 = 30;
+    // Text that packing cannot hide.
+    let body = |revision: u64| {
+        let digests = (0..3_000_u64)
+            .map(|part| Digest::of(&[revision, part].map(u64::to_le_bytes).concat()).0);
+        digests.flatten().collect::<Vec<u8>>()
+    };
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir.path().join("data"));
+    for revision in 0..COMMITS {
+        store.append(&[run(ANNA, revision, &[body(revision)])]);
+    }
+    compact_all(&store);
+    let sql = "SELECT count(*), (SELECT last FROM segment WHERE first = 1) FROM segment";
+    let (count, last): (i64, i64) =
+        store.source.connect().unwrap().query_one(sql, [], |row| row.try_into()).unwrap();
+    assert!(count > 8 && last > 1, "{count} of 256 KiB, the first up to {last}");
+    for base in [0, 1] {
+        if base > 0 {
+            put(&store, ANNA, base, &["base"]).unwrap();
+            assert_eq!(store.set_base(ANNA, Revision(base)), Outcome::Appended);
+        }
+        let to = dir.path().join(format!("copy-{base}"));
+        store.back_up(&to, &never(), &Progress::default()).unwrap();
+        let commits = read(&open(&to), ANNA, base, PAGE);
+        let revisions: Vec<u64> = commits.iter().map(|(revision, _)| *revision).collect();
+        assert_eq!(revisions, (base + 1..=COMMITS).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::sqlite::{ANNA, OPTIONS, open, run, stored};
 use crate::store::sqlite::wal;
+use crate::store::sqlite::wal::repair::mend;
 use crate::store::sqlite::wal::{Break, End};
 use crate::store::*;
 
@@ -148,25 +149,55 @@ proptest! {
     }
 }
 
-#[test]
-fn a_torn_header_before_an_earlier_log_is_no_proof_of_damage() {
-    let dir = TempDir::new().unwrap();
+/// The log of a store with an earlier log's commits behind its own.
+fn log_over_an_earlier_one(dir: &Path) -> Vec<u8> {
     let append = |store: &SqliteStore, revision| {
         let outcomes = store.append(&[run(ANNA, revision, &[vec![7; 10]])]);
         assert_eq!(outcomes, [Outcome::Appended]);
     };
-    let earlier = open(dir.path());
+    let earlier = open(dir);
     (0..120).for_each(|revision| append(&earlier, revision));
     drop(earlier);
-    let store = open(dir.path());
+    let store = open(dir);
     append(&store, 120);
-    let log = fs::read(log_of(dir.path())).unwrap();
+    let log = fs::read(log_of(dir)).unwrap();
     let after = length(&log);
     assert!(log.len() > after + 40 * FRAME, "{} behind this one", log.len() - after);
-    for at in (after..).step_by(FRAME).take(20) {
+    log
+}
+
+/// Gives a frame of an earlier log this one's salts: a write of its header that a power cut tore.
+fn tear_header(log: &mut [u8], at: usize) {
+    log.copy_within(16..24, at + 8);
+}
+
+#[test]
+fn a_torn_header_before_an_earlier_log_is_no_proof_of_damage() {
+    let dir = TempDir::new().unwrap();
+    let log = log_over_an_earlier_one(dir.path());
+    for at in (length(&log)..).step_by(FRAME).take(20) {
         let mut torn = log.clone();
-        torn.copy_within(16..24, at + 8);
+        tear_header(&mut torn, at);
         assert!(!matches!(end(&torn), End::Damaged(_)), "{at}");
+    }
+}
+
+#[test]
+fn a_salvage_leaves_the_frames_of_an_earlier_log() {
+    let dir = TempDir::new().unwrap();
+    let log = log_over_an_earlier_one(dir.path());
+    let copy = dir.path().join("copy");
+    for at in (length(&log)..).step_by(FRAME).take(20) {
+        let mut torn = log.clone();
+        tear_header(&mut torn, at);
+        fs::write(&copy, &torn).unwrap();
+        assert_eq!(mend(&copy).unwrap(), 0, "{at}");
+        assert!(fs::read(&copy).unwrap() == torn, "{at}: nothing to mend");
+        // A changed bit of a salt in a frame of this log is mended nevertheless.
+        flip(&mut torn, (HEADER + 8) * 8);
+        fs::write(&copy, &torn).unwrap();
+        assert_eq!(mend(&copy).unwrap(), 0, "{at}");
+        assert!(fs::read(&copy).unwrap() == log[..length(&log)], "{at}: this log alone");
     }
 }
 

@@ -97,6 +97,13 @@ fn salts(bytes: &[u8], at: usize) -> Salts {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
 }
 
+/// Returns true if one of a frame's two salts is the log's. Salts are in no checksum, so a frame of this log may have a
+/// changed one; a frame of an earlier log has two others.
+fn share_one(log: Salts, frame: Salts) -> bool {
+    let [log, frame] = [&log, &frame].map(|salts| salts.as_chunks::<4>().0);
+    log.iter().zip(frame).any(|(one, other)| one == other)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Checksum(u32, u32);
 
@@ -114,6 +121,13 @@ enum Order {
 }
 
 impl Order {
+    fn magic(self) -> u32 {
+        match self {
+            Self::Little => MAGIC,
+            Self::Big => MAGIC | 1,
+        }
+    }
+
     fn checksum(self, from: Checksum, bytes: &[u8]) -> Checksum {
         let word = match self {
             Self::Little => u32::from_le_bytes,
@@ -148,11 +162,8 @@ impl Header {
 
     /// Begins a scan of the frames, unless the header is damaged.
     fn scan(&self) -> Option<Scan> {
-        let order = match word(&self.0, 0) ^ MAGIC {
-            0 => Order::Little,
-            1 => Order::Big,
-            _ => return None,
-        };
+        let magic = word(&self.0, 0);
+        let order = [Order::Little, Order::Big].into_iter().find(|order| order.magic() == magic)?;
         let stored = self.stored();
         let scan = Scan::of(order, stored, stored);
         let salts = Some(salts(&self.0, 16));
@@ -259,9 +270,9 @@ impl Scan {
         }
         let follows = computed == frame.stored
             || frame.checksum(self.order, self.computed, frame.size) == frame.stored;
-        // Salts are in no checksum: a frame that follows is of this log, even with a changed salt. One of an earlier log
-        // has two others, and follows where a power cut tore the header of the frame before: new salts, old checksum.
-        let is_of_log = is_current || (follows && self.is_of_log && self.has_salt_of(frame));
+        // One of an earlier log follows where a power cut tore the header of the frame before: new salts, old checksum.
+        let has_salt = self.salts.is_some_and(|salts| share_one(salts, frame.salts));
+        let is_of_log = is_current || (follows && self.is_of_log && has_salt);
         let is_commit = is_of_log && if follows { frame.size != 0 } else { self.may_commit(frame) };
         let header_broke = self.broken == Some(0) && is_commit;
         self.proven |= is_of_log && follows && (self.is_commit || header_broke);
@@ -269,12 +280,6 @@ impl Scan {
         self.beyond += u64::from(is_of_log && self.broken != Some(self.frame));
         (self.is_of_log, self.is_commit) = (is_of_log, is_commit);
         (self.stored, self.computed) = (frame.stored, computed);
-    }
-
-    /// Returns true if one of a frame's two salts is the log's.
-    fn has_salt_of(&self, frame: &Frame<'_>) -> bool {
-        let both = self.salts.iter().flat_map(|salts| salts.as_chunks::<4>().0);
-        both.zip(frame.salts.as_chunks::<4>().0).any(|(one, other)| one == other)
     }
 
     /// Returns true if a frame that does not follow may have been a commit: by its size, or by its size with one bit

@@ -10,15 +10,14 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-const HEADER_BYTES: usize = 32;
-const FRAME_HEADER_BYTES: usize = 24;
-
-/// The lowest bit is the byte order of the checksums.
-const MAGIC: u32 = 0x377f_0682;
+use super::{Checksum, FRAME_HEADER_BYTES, HEADER_BYTES, Order, Salts, salts, share_one, word};
 
 /// The page size of all our databases.
 const PAGE_BYTES: usize = 4096;
 const PAGE: u32 = 4096;
+
+/// The version of the log's format.
+const VERSION: u32 = 3_007_000;
 
 /// The checksummed bytes of a frame's header: its page and the size of the database.
 const SUMMED_BYTES: usize = 8;
@@ -26,13 +25,10 @@ const SUMMED_BYTES: usize = 8;
 /// The offsets of a header's and a frame's salts.
 const HEADER_SALTS: usize = 16;
 const FRAME_SALTS: usize = 8;
-const SALTS_BYTES: usize = 8;
 
 /// The offsets of a header's and a frame's checksum.
 const HEADER_SUM: usize = 24;
 const FRAME_SUM: usize = 16;
-
-type Sum = (u32, u32);
 
 /// Makes a log readable up to its last synced frame. Returns the number of frames still damaged.
 pub(crate) fn mend(path: &Path) -> io::Result<u64> {
@@ -59,32 +55,25 @@ fn place(frame: u64) -> u64 {
     HEADER_BYTES as u64 + frame * FRAME_BYTES
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_be_bytes)
-}
-
-fn stored(bytes: &[u8], at: usize) -> Sum {
-    (word(bytes, at), word(bytes, at + 4))
-}
-
 fn slice(bytes: &[u8], at: usize, length: usize) -> &[u8] {
     bytes.get(at..at + length).unwrap_or_default()
 }
 
-fn put(bytes: &mut [u8], at: usize, sum: Sum) {
-    let words = [sum.0.to_be_bytes(), sum.1.to_be_bytes()];
-    for (byte, new) in bytes.iter_mut().skip(at).zip(words.as_flattened()) {
-        *byte = *new;
-    }
+fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
+    bytes.iter_mut().skip(at).zip(new).for_each(|(byte, new)| *byte = *new);
+}
+
+fn put_checksum(bytes: &mut [u8], at: usize, Checksum(one, two): Checksum) {
+    put(bytes, at, [one.to_be_bytes(), two.to_be_bytes()].as_flattened());
 }
 
 /// The checksums from which the next frame may follow.
 #[derive(Clone)]
 struct Chain {
-    big: bool,
-    salts: [u8; SALTS_BYTES],
+    order: Order,
+    salts: Salts,
     /// The last frame's stored checksum and its correct one.
-    ends: [Sum; 2],
+    ends: [Checksum; 2],
 }
 
 impl Chain {
@@ -92,18 +81,19 @@ impl Chain {
     fn of(log: &File, header: &[u8]) -> io::Result<Self> {
         let mut first = vec![0; FRAME_HEADER_BYTES + PAGE_BYTES];
         log.read_exact_at(&mut first, place(0))?;
-        let salts = |bytes, at| slice(bytes, at, SALTS_BYTES).try_into().unwrap_or_default();
-        let of_order = |big| {
-            let mut chain = Self { big, salts: salts(&first, FRAME_SALTS), ends: [(0, 0); 2] };
-            let due = chain.sum((0, 0), slice(header, 0, HEADER_SUM));
-            chain.ends = [stored(header, HEADER_SUM), due];
+        let of_order = |order: Order| {
+            let due = order.checksum(Checksum(0, 0), slice(header, 0, HEADER_SUM));
+            let ends = [Checksum::stored(header, HEADER_SUM), due];
+            let mut chain = Self { order, salts: salts(&first, FRAME_SALTS), ends };
             if chain.has_header() {
                 chain.salts = salts(header, HEADER_SALTS);
             }
             chain
         };
-        let told = of_order(word(header, 0) & 1 == 1);
-        let other = of_order(!told.big);
+        let is_big = word(header, 0) & 1 == 1;
+        let (told, other) =
+            if is_big { (Order::Big, Order::Little) } else { (Order::Little, Order::Big) };
+        let [told, other] = [told, other].map(of_order);
         let follows = |chain: &Self| chain.ends.iter().any(|end| chain.holds(*end, &first));
         Ok(if !follows(&told) && follows(&other) { other } else { told })
     }
@@ -113,36 +103,32 @@ impl Chain {
         self.ends[0] == self.ends[1]
     }
 
-    fn sum(&self, from: Sum, bytes: &[u8]) -> Sum {
-        let read = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        let (pairs, _) = bytes.as_chunks();
-        pairs.iter().fold(from, |(one, two), &[a, b, c, d, e, f, g, h]| {
-            let one = one.wrapping_add(read([a, b, c, d])).wrapping_add(two);
-            (one, two.wrapping_add(read([e, f, g, h])).wrapping_add(one))
-        })
+    fn checksum(&self, from: Checksum, frame: &[u8]) -> Checksum {
+        let head = self.order.checksum(from, slice(frame, 0, SUMMED_BYTES));
+        self.order.checksum(head, slice(frame, FRAME_HEADER_BYTES, PAGE_BYTES))
     }
 
-    fn sum_of(&self, from: Sum, frame: &[u8]) -> Sum {
-        let head = self.sum(from, slice(frame, 0, SUMMED_BYTES));
-        self.sum(head, slice(frame, FRAME_HEADER_BYTES, PAGE_BYTES))
-    }
-
-    fn holds(&self, from: Sum, frame: &[u8]) -> bool {
-        self.sum_of(from, frame) == stored(frame, FRAME_SUM)
+    fn holds(&self, from: Checksum, frame: &[u8]) -> bool {
+        self.checksum(from, frame) == Checksum::stored(frame, FRAME_SUM)
     }
 
     /// Returns the checksum from which a frame follows, if any.
-    fn follows(&self, frame: &[u8]) -> Option<Sum> {
+    fn follows(&self, frame: &[u8]) -> Option<Checksum> {
         self.ends.into_iter().find(|end| self.holds(*end, frame))
     }
 
     fn pass(&mut self, frame: &[u8]) {
         let from = self.follows(frame).unwrap_or(self.ends[0]);
-        self.ends = [stored(frame, FRAME_SUM), self.sum_of(from, frame)];
+        self.ends = [Checksum::stored(frame, FRAME_SUM), self.checksum(from, frame)];
     }
 
     fn is_of_log(&self, frame: &[u8]) -> bool {
-        slice(frame, FRAME_SALTS, SALTS_BYTES) == self.salts
+        salts(frame, FRAME_SALTS) == self.salts
+    }
+
+    /// Returns true if a frame of this log, or one of its frames with a changed salt, follows.
+    fn continues(&self, frame: &[u8]) -> bool {
+        share_one(self.salts, salts(frame, FRAME_SALTS)) && self.follows(frame).is_some()
     }
 
     /// Returns the number of invalid frames up to the last one that follows, and the number of frames up to there.
@@ -151,9 +137,9 @@ impl Chain {
         let (mut broken, mut since, mut last) = (0, 0, 0);
         for at in 0..frames {
             log.read_exact_at(&mut frame, place(at))?;
-            let follows = self.follows(&frame).is_some();
-            since += u64::from(!follows || !self.is_of_log(&frame));
-            if follows {
+            let continues = self.continues(&frame);
+            since += u64::from(!continues || !self.is_of_log(&frame));
+            if continues {
                 (last, broken, since) = (at + 1, broken + since, 0);
             } else if !self.is_of_log(&frame) {
                 // The rest of an earlier log. Two damaged frames in a row are passed over nevertheless.
@@ -166,15 +152,12 @@ impl Chain {
 
     /// Rewrites the checksums up to this frame. Returns the number of frames with other damage.
     fn rewrite(mut self, log: &File, header: &mut [u8], last: u64) -> io::Result<u64> {
-        let magic = MAGIC | u32::from(self.big);
-        let words = [(0, magic), (4, 3_007_000), (8, PAGE)];
-        for (at, word) in words {
-            header.iter_mut().skip(at).zip(word.to_be_bytes()).for_each(|(byte, new)| *byte = new);
+        for (at, word) in [(0, self.order.magic()), (4, VERSION), (8, PAGE)] {
+            put(header, at, &word.to_be_bytes());
         }
-        let salts = header.iter_mut().skip(HEADER_SALTS).zip(self.salts);
-        salts.for_each(|(byte, salt)| *byte = salt);
-        let mut sum = self.sum((0, 0), slice(header, 0, HEADER_SUM));
-        put(header, HEADER_SUM, sum);
+        put(header, HEADER_SALTS, &self.salts);
+        let mut sum = self.order.checksum(Checksum(0, 0), slice(header, 0, HEADER_SUM));
+        put_checksum(header, HEADER_SUM, sum);
         log.write_all_at(header, 0)?;
         let mut frame = vec![0; FRAME_HEADER_BYTES + PAGE_BYTES];
         let (mut damaged, mut is_doubtful) = (0, false);
@@ -185,13 +168,9 @@ impl Chain {
             // If the next frame follows from the correct checksum, only the stored one was damaged.
             damaged += u64::from(is_doubtful && !before.holds(before.ends[1], &frame));
             is_doubtful = before.follows(&frame).is_none() && !before.correct(&mut frame);
-            frame
-                .iter_mut()
-                .skip(FRAME_SALTS)
-                .zip(self.salts)
-                .for_each(|(byte, salt)| *byte = salt);
-            sum = self.sum_of(sum, &frame);
-            put(&mut frame, FRAME_SUM, sum);
+            put(&mut frame, FRAME_SALTS, &self.salts);
+            sum = self.checksum(sum, &frame);
+            put_checksum(&mut frame, FRAME_SUM, sum);
             log.write_all_at(&frame, place(at))?;
         }
         Ok(damaged)
