@@ -258,6 +258,26 @@ impl Server {
         self.others.clear();
     }
 
+    /// Kills one of the servers, by a number that may be any, and starts another in its place; its address may be another.
+    pub(crate) fn replace(&mut self, number: u32) {
+        let mut addresses = self.turns.addresses.to_vec();
+        let number = usize::try_from(number).expect("a small number") % addresses.len();
+        let child = if number == 0 { &mut self.child } else { &mut self.others[number - 1] };
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+        let binary =
+            if number % 2 == 1 { &other_binary() } else { env!("CARGO_BIN_EXE_blackboard") };
+        let (schema, said) = (self.schema.as_ref(), &self.said);
+        let (launched, address, more) = launch(binary, &self.home, schema, &self.flags, said);
+        *child = launched;
+        self.followers.extend(more);
+        addresses[number].clone_from(&address);
+        if number == 0 {
+            self.address = address;
+        }
+        self.turns = Turns::of(addresses);
+    }
+
     /// What it has written on standard output and error, once these words are among it.
     pub(crate) fn said(&self, words: &str) -> String {
         let start = Instant::now();

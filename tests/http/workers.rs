@@ -1,7 +1,7 @@
 //! Sixteen workers over one log of requests: each is done once, in the order of the plans.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -36,6 +36,8 @@ async fn posted(board: &Board) {
     }
 }
 
+const TTL: Duration = Duration::from_millis(500);
+
 /// What a worker does with its nth claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Habit {
@@ -48,9 +50,10 @@ enum Habit {
 
 async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Habit) {
     let wanted = kind.map_or(json!({}), |kind| json!({"kind":kind}));
-    let body = json!({"match":wanted,"ttl":"500ms"}).to_string();
+    let body = json!({"match":wanted,"ttl":format!("{}ms", TTL.as_millis())}).to_string();
     let mut claims = 0;
     loop {
+        let asked = Instant::now();
         let claim = board.by(&name, Method::POST, "requests/claim?wait=1500ms", &body);
         let claimed = ask(claim).await;
         if claimed.status() == 204 {
@@ -75,7 +78,8 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
         ]});
         let done = board.by(&name, Method::POST, "transactions", &done.to_string());
         let done = ask(done).await;
-        assert!(done.status() == 200 || habit == Habit::Slow, "{done}");
+        // On a busy machine any claim may lapse.
+        assert!(done.status() == 200 || asked.elapsed() >= TTL, "{done}");
     }
 }
 

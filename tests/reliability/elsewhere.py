@@ -45,20 +45,21 @@ class FullDisk(Elsewhere):
 
 
 class Linear(Elsewhere):
-    """Histories of concurrent clients, through kills, against a linearizability checker."""
+    """A history of concurrent clients through kills, against a linearizability checker."""
 
     name, counted = "linear", "operations"
     long = 10
 
     @property
     def environment(self):
-        return {"BLACKBOARD_LINEAR_OPS": str(self.each())}
+        seed = self.place.chance("linear", self.number).getrandbits(32)
+        return {"BLACKBOARD_LINEAR_OPS": str(self.each()), "BLACKBOARD_LINEAR_SEED": str(seed)}
 
     def each(self):
         return 100_000 if self.place.is_long else 2_000
 
     def command(self):
-        return ["cargo", "test", "--test", "http", "linear::"]
+        return ["cargo", "test", "--test", "http", "linear::calls_through_kills"]
 
 
 class LinearOfThree(Linear):
@@ -104,4 +105,18 @@ class Simulation(Elsewhere):
         return ["cargo", "test", "--lib", "simulation::no_order"]
 
 
-TESTS = (Simulation, FullDisk, Linear, LinearOfThree, PostgresFaults)
+class OpenApiFuzz(Elsewhere):
+    """Requests at random within and outside the OpenAPI document, alone and in sequences."""
+
+    name, counted = "openapi-fuzz", "minutes"
+
+    def each(self):
+        return 30 if self.place.is_long else 1
+
+    def command(self):
+        seed = self.place.chance("openapi-fuzz", self.number).getrandbits(32)
+        python = "target/venv-tools/bin/python"
+        return [python, "tests/openapi_fuzz.py", "--server", self.place.binary, "--minutes", self.each(), "--seed", seed]
+
+
+TESTS = (Simulation, FullDisk, Linear, LinearOfThree, PostgresFaults, OpenApiFuzz)

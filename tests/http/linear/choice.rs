@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::history::{Op, Outcome, Shown};
+use super::tasks::Known;
 
 /// Numbers that are put are multiples of this, and no sum of what is added comes so far.
 const STRIDE: i64 = 1_000_000;
@@ -38,6 +39,8 @@ pub(crate) struct Mix {
     pub(crate) keys: usize,
     /// Whether transactions ask one number and write another, so that keys cannot be judged each alone.
     pub(crate) crossing: bool,
+    /// Whether half of the calls are about requests and questions.
+    pub(crate) tasks: bool,
 }
 
 pub(crate) struct Chooser {
@@ -47,6 +50,7 @@ pub(crate) struct Chooser {
     turn: usize,
     value: i64,
     seen: Vec<Option<Shown>>,
+    known: Known,
 }
 
 impl Chooser {
@@ -54,12 +58,16 @@ impl Chooser {
         let seed = mix.seed ^ (u64::from(client) << 32);
         let first = STAY * usize::try_from(client).expect("a small number");
         let value = i64::from(client + 1) * 1_000_000 * STRIDE;
-        Self { mix, chance: Chance::new(seed), turn: first, value, seen: vec![None; mix.keys] }
+        let (chance, seen, known) = (Chance::new(seed), vec![None; mix.keys], Known::of(client));
+        Self { mix, chance, turn: first, value, seen, known }
     }
 
     /// The keys take turns, so that each has its share, and few of the clients are at one key at once: a
     /// swap needs some luck, but not too much.
     pub(crate) fn choose(&mut self) -> Op {
+        if self.mix.tasks && self.chance.below(2) == 0 {
+            return Op::Task(self.known.choose(&mut self.chance));
+        }
         let key = self.turn / STAY % self.mix.keys;
         self.turn += 1;
         self.value += STRIDE;
@@ -80,7 +88,11 @@ impl Chooser {
     }
 
     pub(crate) fn learn(&mut self, op: &Op, outcome: &Outcome) {
-        let seen = &mut self.seen[op.key()];
+        if let (Op::Task(task), Outcome::Task(told)) = (op, outcome) {
+            self.known.learn(*task, told);
+        }
+        let Some(key) = op.key() else { return };
+        let seen = &mut self.seen[key];
         match (op, outcome) {
             (_, Outcome::Shown(shown)) => seen.clone_from(shown),
             (_, Outcome::Added { shown, .. }) => *seen = Some(shown.clone()),

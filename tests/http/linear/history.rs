@@ -1,10 +1,12 @@
 //! Recorded calls and answers, and the model that says which answers fit a board.
 //!
-//! The board here is a few numbers under `state`, each with its tag. The model knows nothing of
-//! revisions; those are `revisions.rs`'s.
+//! The board here is a few numbers under `state`, each with its tag, and the requests and questions of `tasks.rs`. The
+//! model knows nothing of revisions; those are `revisions.rs`'s.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::tasks::{Task, Tasks, Told};
 
 /// An entity tag as it stood in an answer.
 pub(crate) type Tag = Arc<str>;
@@ -47,18 +49,20 @@ pub(crate) enum Op {
         value: i64,
         by: i64,
     },
+    Task(Task),
 }
 
 impl Op {
     /// The number that it shows or writes.
-    pub(crate) fn key(&self) -> usize {
+    pub(crate) fn key(&self) -> Option<usize> {
         match *self {
             Self::Read { key }
             | Self::Put { key, .. }
             | Self::Swap { key, .. }
             | Self::Add { key, .. }
             | Self::Delete { key }
-            | Self::Transact { key, .. } => key,
+            | Self::Transact { key, .. } => Some(key),
+            Self::Task(_) => None,
         }
     }
 }
@@ -83,6 +87,7 @@ pub(crate) enum Outcome {
     Then,
     /// It did not, and this is the sum.
     Else(i64),
+    Task(Told),
     /// The connection was lost: it may have happened, then or later, or never.
     Unknown,
 }
@@ -94,6 +99,7 @@ impl Outcome {
             Self::Put { .. } | Self::Added { .. } | Self::Deleted | Self::Then | Self::Else(_) => {
                 true
             }
+            Self::Task(told) => told.committed(),
             Self::Shown(_) | Self::Unknown => false,
         }
     }
@@ -118,22 +124,29 @@ pub(crate) struct Cell {
     pub(crate) tag: Option<Tag>,
 }
 
-/// The numbers, by key.
+/// The numbers, by key, and the tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Board(Vec<Option<Cell>>);
+pub(crate) struct Board {
+    numbers: Vec<Option<Cell>>,
+    tasks: Tasks,
+}
 
 impl Board {
     pub(crate) fn empty(keys: usize) -> Self {
-        Self(vec![None; keys])
+        Self { numbers: vec![None; keys], tasks: Tasks::default() }
     }
 
     pub(crate) fn cell(&self, key: usize) -> Option<&Cell> {
-        self.0[key].as_ref()
+        self.numbers[key].as_ref()
     }
 
     /// The board after that call, if its answer is one that this board can give.
-    pub(crate) fn step(&self, op: &Op, outcome: &Outcome) -> Option<Self> {
-        let key = op.key();
+    pub(crate) fn step(mut self, op: &Op, outcome: &Outcome) -> Option<Self> {
+        if let (Op::Task(task), Outcome::Task(told)) = (op, outcome) {
+            return self.tasks.step(*task, told).map(|()| self);
+        }
+        // Tasks are asked for until there is an answer.
+        let key = op.key()?;
         match (op, outcome) {
             (Op::Read { .. }, Outcome::Shown(shown)) => self.agreed(key, shown.as_ref()),
             (Op::Delete { .. }, Outcome::Shown(None)) => self.agreed(key, None),
@@ -167,17 +180,18 @@ impl Board {
     }
 
     /// The board after a call had an effect that nobody was told.
-    fn unseen(&self, op: &Op) -> Option<Self> {
-        let key = op.key();
+    fn unseen(self, op: &Op) -> Option<Self> {
+        let key = op.key()?;
         match op {
-            Op::Read { .. } | Op::Delete { .. } => None,
+            Op::Read { .. } | Op::Delete { .. } | Op::Task(_) => None,
             Op::Put { value, .. } => Some(self.put(key, *value, None)),
             Op::Swap { seen, value, .. } => {
                 self.holds(key, seen.as_ref()).then(|| self.put(key, *value, None))
             }
             Op::Transact { value, .. } if self.grants(op) => Some(self.put(key, *value, None)),
             Op::Transact { by, .. } | Op::Add { by, .. } => {
-                Some(self.put(key, self.sum(key, *by), None))
+                let sum = self.sum(key, *by);
+                Some(self.put(key, sum, None))
             }
         }
     }
@@ -196,7 +210,8 @@ impl Board {
             | Op::Put { .. }
             | Op::Swap { .. }
             | Op::Add { .. }
-            | Op::Delete { .. } => true,
+            | Op::Delete { .. }
+            | Op::Task(_) => true,
         }
     }
 
@@ -212,7 +227,7 @@ impl Board {
     }
 
     /// Nothing changes but that the number's tag is known from now on.
-    fn agreed(&self, key: usize, shown: Option<&Shown>) -> Option<Self> {
+    fn agreed(self, key: usize, shown: Option<&Shown>) -> Option<Self> {
         let known = |shown: &Shown| Cell { value: shown.value, tag: Some(Arc::clone(&shown.tag)) };
         self.holds(key, shown).then(|| self.with(key, shown.map(known)))
     }
@@ -221,13 +236,12 @@ impl Board {
         self.cell(key).map_or(0, |cell| cell.value) + by
     }
 
-    fn put(&self, key: usize, value: i64, tag: Option<&Tag>) -> Self {
+    fn put(self, key: usize, value: i64, tag: Option<&Tag>) -> Self {
         self.with(key, Some(Cell { value, tag: tag.map(Arc::clone) }))
     }
 
-    fn with(&self, key: usize, cell: Option<Cell>) -> Self {
-        let mut board = self.clone();
-        board.0[key] = cell;
-        board
+    fn with(mut self, key: usize, cell: Option<Cell>) -> Self {
+        self.numbers[key] = cell;
+        self
     }
 }

@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use super::choice::{Chooser, Mix};
 use super::history::{Call, Op, Outcome, Shown, Tag};
+use super::tasks;
 use crate::harness::{Board, DEADLINE, Server};
 
 /// As many calls of each of so many clients, all answered.
@@ -26,6 +27,9 @@ pub(super) async fn record(
     assert!(calls.iter().all(|call| call.ended.is_some()), "the server was lost");
     calls
 }
+
+/// The rest before a request is repeated.
+const REPEATED_AFTER: Duration = Duration::from_millis(20);
 
 /// Clients at work; permits count their answers.
 pub(super) struct Clients {
@@ -66,6 +70,34 @@ impl Clients {
         Self { at_work: at_work.collect(), answered }
     }
 
+    /// They work until each has made its calls, and repeat one without an answer, with its key, until there is one: to
+    /// whatever servers there are then.
+    pub(super) fn persistent(
+        boards: &watch::Receiver<Board>,
+        mix: Mix,
+        clients: u32,
+        each: u32,
+        start: Instant,
+    ) -> Self {
+        let answered = Arc::new(Semaphore::new(0));
+        let at_work = (0..clients).map(|client| {
+            let (boards, answered) = (boards.clone(), Arc::clone(&answered));
+            tokio::spawn(async move {
+                let mut chooser = Chooser::new(mix, client);
+                let mut calls = Vec::new();
+                for number in 0..each {
+                    let key = format!("{client}-{number}");
+                    let call = repeated(&boards, chooser.choose(), &key, start).await;
+                    chooser.learn(&call.op, &call.outcome);
+                    calls.push(call);
+                    answered.add_permits(1);
+                }
+                calls
+            })
+        });
+        Self { at_work: at_work.collect(), answered }
+    }
+
     /// Returns when they have had that many answers.
     pub(super) async fn answered(&self, count: u32) {
         let enough = self.answered.acquire_many(count);
@@ -96,12 +128,26 @@ async fn called(board: &Board, op: Op, start: Instant) -> Call {
     }
 }
 
+async fn repeated(boards: &watch::Receiver<Board>, op: Op, key: &str, start: Instant) -> Call {
+    let began = start.elapsed();
+    while start.elapsed() < began + DEADLINE {
+        let board = boards.borrow().clone();
+        let request = request(&board, &op).header("idempotency-key", key);
+        if let Some(reply) = Reply::to(request).await.filter(|reply| reply.status != 503) {
+            let (outcome, revision) = (reply.outcome(&op), reply.revision);
+            return Call { op, outcome, revision, began, ended: Some(start.elapsed()) };
+        }
+        tokio::time::sleep(REPEATED_AFTER).await;
+    }
+    panic!("no answer to {op:?} within {DEADLINE:?}");
+}
+
 fn path(key: usize) -> String {
     format!("numbers/{key}")
 }
 
 fn request(board: &Board, op: &Op) -> RequestBuilder {
-    let path = path(op.key());
+    let path = op.key().map(path).unwrap_or_default();
     let tail = format!("state/{path}");
     match op {
         Op::Read { .. } => board.to(Method::GET, &tail),
@@ -128,6 +174,7 @@ fn request(board: &Board, op: &Op) -> RequestBuilder {
             });
             board.json(Method::POST, "transactions", &body.to_string())
         }
+        Op::Task(task) => tasks::request(board, *task),
     }
 }
 
@@ -150,8 +197,12 @@ impl Reply {
         let (revision, tag) = (header("blackboard-revision"), header("etag").map(Tag::from));
         let text = response.bytes().await.ok()?;
         let body = serde_json::from_slice(&text).expect("JSON");
-        let revision = revision.unwrap_or_else(|| panic!("{status} names no revision: {body}"));
-        Some(Self { status, revision: revision.parse().expect("a number"), tag, body })
+        let revision = match revision {
+            Some(revision) => revision.parse().expect("a number"),
+            None if status == 503 => 0,
+            None => panic!("{status} names no revision: {body}"),
+        };
+        Some(Self { status, revision, tag, body })
     }
 
     fn tag(&self) -> Tag {
@@ -167,6 +218,9 @@ impl Reply {
 
     fn outcome(&self, op: &Op) -> Outcome {
         let made = self.status == 201;
+        if let Op::Task(task) = op {
+            return Outcome::Task(tasks::told(*task, self.status, &self.body));
+        }
         if made || (self.status == 200 && !matches!(op, Op::Read { .. })) {
             assert_eq!(self.body["revision"], self.revision, "a write names two revisions");
         }

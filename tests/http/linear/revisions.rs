@@ -6,7 +6,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::history::{Board, Call, Tag};
@@ -111,16 +110,16 @@ fn replay(keys: usize, calls: &[Call], order: &[usize]) -> Result<(), Fault> {
     let mut tags: HashSet<(usize, Tag)> = HashSet::new();
     for &call in order {
         let Call { op, outcome, .. } = &calls[call];
-        let after = board.step(op, outcome).ok_or(Fault::Misfit { call })?;
-        let tag = |board: &Board| board.cell(op.key()).and_then(|cell| cell.tag.clone());
-        let (old, new) = (tag(&board), tag(&after));
-        if let Some(new) = new
+        let tag = |board: &Board, key| board.cell(key).and_then(|cell| cell.tag.clone());
+        let old = op.key().and_then(|key| tag(&board, key));
+        board = board.step(op, outcome).ok_or(Fault::Misfit { call })?;
+        if let Some(key) = op.key()
+            && let Some(new) = tag(&board, key)
             && (outcome.committed() || old.is_none())
-            && !tags.insert((op.key(), Arc::clone(&new)))
+            && !tags.insert((key, new))
         {
             return Err(Fault::TagAgain { call });
         }
-        board = after;
     }
     Ok(())
 }

@@ -7,8 +7,9 @@ use super::choice::Mix;
 use super::history::{Call, Op, Outcome, Shown};
 use super::revisions::{Fault, check};
 use super::simulated::{Flaw, history};
+use super::tasks::{Claim, Task, Told};
 
-const MIX: Mix = Mix { seed: 7, keys: 4, crossing: true };
+const MIX: Mix = Mix { seed: 7, keys: 4, crossing: true, tasks: false };
 
 fn shown(value: i64) -> Shown {
     Shown { value, tag: Arc::from(format!("\"{value}\"")) }
@@ -142,15 +143,19 @@ fn a_call_of_unknown_outcome_is_not_judged() {
 
 #[test]
 fn a_hundred_thousand_calls_pass() {
-    let calls = history(MIX, 8, 100_000, Flaw::None);
-    assert_eq!(check(MIX.keys, 0, &calls), Ok(()));
+    for tasks in [false, true] {
+        let calls = history(Mix { tasks, ..MIX }, 8, 100_000, Flaw::None);
+        assert_eq!(check(MIX.keys, 0, &calls), Ok(()));
+    }
 }
 
 #[test]
 fn every_flaw_is_found_in_every_history() {
-    for flaw in Flaw::ALL {
+    let of_numbers = Flaw::OF_NUMBERS.map(|flaw| (flaw, false, 2_000));
+    let of_tasks = Flaw::OF_TASKS.map(|flaw| (flaw, true, 8_000));
+    for (flaw, tasks, count) in of_numbers.into_iter().chain(of_tasks) {
         for seed in 0..10 {
-            let calls = history(Mix { seed, ..MIX }, 8, 2_000, flaw);
+            let calls = history(Mix { seed, tasks, ..MIX }, 8, count, flaw);
             assert!(check(MIX.keys, 0, &calls).is_err(), "{flaw:?} with seed {seed} is not found");
         }
     }
@@ -167,4 +172,54 @@ fn one_wrong_answer_among_a_hundred_thousand_is_found() {
         shown.value += 1;
     }
     assert_eq!(check(MIX.keys, 0, &calls), Err(Fault::Misfit { call: wrong }));
+}
+
+fn task(task: Task, told: Told, revision: u64) -> Call {
+    call(Op::Task(task), Outcome::Task(told), revision, revision)
+}
+
+/// An answered question, and a request that client 1 claims at revision 4, with whatever comes then.
+#[track_caller]
+fn check_tasks(more: &[Call], expected: Result<(), Fault>) {
+    let mut calls = vec![
+        task(Task::AppendQuestion, Told::Appended { seq: 1 }, 1),
+        task(Task::Answer { seq: 1, text: 5 }, Told::Done, 2),
+        task(Task::AppendRequest, Told::Appended { seq: 1 }, 3),
+        task(Task::Claim { seq: 1, client: 1 }, Told::Claimed { fence: 4 }, 4),
+    ];
+    calls.extend_from_slice(more);
+    assert_eq!(check(0, 0, &calls), expected);
+}
+
+#[test]
+fn a_claim_of_two_is_found() {
+    let claims = |client, told, revision| task(Task::Claim { seq: 1, client }, told, revision);
+    let won = |fence| Told::Claimed { fence };
+    check_tasks(&[claims(2, Told::Refused, 4), claims(1, won(4), 5)], Ok(()));
+    let misfit = Err(Fault::Misfit { call: 4 });
+    check_tasks(&[claims(2, won(5), 5)], misfit);
+    check_tasks(&[claims(1, won(5), 5)], misfit);
+    check_tasks(&[claims(1, Told::Refused, 4)], misfit);
+}
+
+#[test]
+fn an_end_under_a_claim_that_is_over_is_found() {
+    let claim = Claim { seq: 1, fence: 4 };
+    let back = task(Task::GiveBack { claim, client: 1 }, Told::Done, 5);
+    let finish =
+        |told, revision| task(Task::Finish { claim, client: 1, result: 0 }, told, revision);
+    check_tasks(&[finish(Told::Done, 5)], Ok(()));
+    check_tasks(&[back.clone(), finish(Told::Refused, 5)], Ok(()));
+    check_tasks(&[back, finish(Told::Done, 6)], Err(Fault::Misfit { call: 5 }));
+    check_tasks(&[finish(Told::Refused, 4)], Err(Fault::Misfit { call: 4 }));
+}
+
+#[test]
+fn a_second_answer_is_found() {
+    let answer = |told, revision| task(Task::Answer { seq: 1, text: 6 }, told, revision);
+    let read = |text| task(Task::ReadQuestion { seq: 1 }, Told::Question(text), 4);
+    check_tasks(&[answer(Told::Refused, 4), read(Some(5))], Ok(()));
+    check_tasks(&[answer(Told::Done, 5)], Err(Fault::Misfit { call: 4 }));
+    check_tasks(&[read(Some(6))], Err(Fault::Misfit { call: 4 }));
+    check_tasks(&[read(None)], Err(Fault::Misfit { call: 4 }));
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::choice::{Chance, Chooser, Mix};
 use super::history::{Call, Op, Outcome, Shown};
+use super::tasks::{Claim, Task, Told, Work};
 
 /// How long an answer may be on its way, in ticks. About one call a tick takes effect.
 const LATENCY: u64 = 12;
@@ -27,10 +28,18 @@ pub(super) enum Flaw {
     Refusal,
     /// Now and then a write takes effect only after its answer.
     Late,
+    /// Now and then a request is claimed although another holds it.
+    SecondWinner,
+    /// Now and then a request is ended under a claim that is over.
+    StaleFence,
+    /// Now and then a question is answered again.
+    SecondAnswer,
+    /// Now and then two entries are told one `seq`.
+    SameSeq,
 }
 
 impl Flaw {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const OF_NUMBERS: [Self; 7] = [
         Self::StaleRead,
         Self::HiddenStaleRead,
         Self::LostUpdate,
@@ -39,6 +48,9 @@ impl Flaw {
         Self::Refusal,
         Self::Late,
     ];
+
+    pub(super) const OF_TASKS: [Self; 4] =
+        [Self::SecondWinner, Self::StaleFence, Self::SecondAnswer, Self::SameSeq];
 }
 
 /// `count` calls of that many clients, in the order in which they took effect, on a board of revision 0.
@@ -75,6 +87,8 @@ type Numbers = Vec<Option<Shown>>;
 
 struct Simulated {
     numbers: Numbers,
+    requests: Vec<Work>,
+    questions: Vec<Option<i64>>,
     /// The numbers at the last few revisions, the oldest first.
     past: Vec<(u64, Numbers)>,
     revision: u64,
@@ -84,8 +98,15 @@ struct Simulated {
 
 impl Simulated {
     fn new(mix: Mix, flaw: Flaw) -> Self {
-        let numbers = vec![None; mix.keys];
-        Self { numbers, past: Vec::new(), revision: 0, flaw, chance: Chance::new(mix.seed) }
+        Self {
+            numbers: vec![None; mix.keys],
+            requests: Vec::new(),
+            questions: Vec::new(),
+            past: Vec::new(),
+            revision: 0,
+            flaw,
+            chance: Chance::new(mix.seed),
+        }
     }
 
     fn strikes(&mut self, flaw: Flaw) -> bool {
@@ -93,9 +114,10 @@ impl Simulated {
     }
 
     fn answer(&mut self, op: &Op) -> (Outcome, u64) {
-        let key = op.key();
+        let key = op.key().unwrap_or(0);
         let present = self.numbers[key].clone();
         let outcome = match op {
+            Op::Task(task) => Outcome::Task(self.task(*task)),
             Op::Read { .. } => return self.read(key),
             Op::Put { value, .. } => self.put(key, *value),
             Op::Swap { seen, value, .. } => {
@@ -130,6 +152,56 @@ impl Simulated {
             }
         };
         (outcome, self.revision)
+    }
+
+    fn task(&mut self, task: Task) -> Told {
+        let place = |seq: u64| usize::try_from(seq).expect("a small number") - 1;
+        let told = match task {
+            Task::AppendRequest => {
+                let again = self.strikes(Flaw::SameSeq);
+                Told::Appended { seq: append(&mut self.requests, Work::Open, again) }
+            }
+            Task::AppendQuestion => {
+                let again = self.strikes(Flaw::SameSeq);
+                Told::Appended { seq: append(&mut self.questions, None, again) }
+            }
+            Task::ReadRequest { seq } => Told::Request(self.requests[place(seq)].clone()),
+            Task::ReadQuestion { seq } => Told::Question(self.questions[place(seq)]),
+            Task::Claim { seq, client } => self.claim(place(seq), client),
+            Task::GiveBack { claim, client } => self.end(claim, client, Work::Open),
+            Task::Finish { claim, client, .. } => self.end(claim, client, Work::Done),
+            Task::Answer { seq, text } => {
+                if self.questions[place(seq)].is_some() && !self.strikes(Flaw::SecondAnswer) {
+                    Told::Refused
+                } else {
+                    self.questions[place(seq)] = Some(text);
+                    Told::Done
+                }
+            }
+        };
+        self.revision += u64::from(told.committed());
+        told
+    }
+
+    fn claim(&mut self, place: usize, client: u32) -> Told {
+        let fence = match self.requests[place].clone() {
+            Work::Claimed { client: holder, fence } if holder == client => fence,
+            Work::Claimed { .. } if !self.strikes(Flaw::SecondWinner) => return Told::Refused,
+            Work::Done => return Told::Refused,
+            Work::Open | Work::Claimed { .. } => self.revision + 1,
+        };
+        self.requests[place] = Work::Claimed { client, fence };
+        Told::Claimed { fence }
+    }
+
+    fn end(&mut self, Claim { seq, fence }: Claim, client: u32, after: Work) -> Told {
+        let place = usize::try_from(seq).expect("a small number") - 1;
+        let holds = self.requests[place] == Work::Claimed { client, fence };
+        if !holds && !self.strikes(Flaw::StaleFence) {
+            return Told::Refused;
+        }
+        self.requests[place] = after;
+        Told::Done
     }
 
     fn read(&mut self, key: usize) -> (Outcome, u64) {
@@ -167,4 +239,11 @@ impl Simulated {
         self.numbers[key] = value.map(|value| Shown { value, tag: Arc::from(tag) });
         self.numbers[key].clone()
     }
+}
+
+/// Appends an entry; gives its `seq`, or `again` that of the one before.
+fn append<T>(log: &mut Vec<T>, entry: T, again: bool) -> u64 {
+    log.push(entry);
+    let seq = log.len() as u64;
+    if again && seq > 1 { seq - 1 } else { seq }
 }

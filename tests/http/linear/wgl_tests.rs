@@ -172,18 +172,21 @@ const SEEDS: std::ops::Range<u64> = 0..10;
 #[test]
 fn simulated_histories_of_eight_clients_are_linearizable() {
     for seed in SEEDS {
-        let calls = history(Mix { seed, keys: 1, crossing: false }, 8, 500, Flaw::None);
+        let calls =
+            history(Mix { seed, keys: 1, crossing: false, tasks: false }, 8, 500, Flaw::None);
         assert_eq!(linearize_calls(1, &calls).expect("an order").len(), 500);
-        let crossing = history(Mix { seed, keys: 4, crossing: true }, 8, 500, Flaw::None);
+        let crossing =
+            history(Mix { seed, keys: 4, crossing: true, tasks: false }, 8, 500, Flaw::None);
         assert_eq!(linearize_calls(4, &crossing).expect("an order").len(), 500);
     }
 }
 
 #[test]
 fn every_flaw_is_found_in_every_history() {
-    for flaw in Flaw::ALL {
+    for flaw in Flaw::OF_NUMBERS {
         for seed in SEEDS {
-            let calls = history(Mix { seed, keys: 3, crossing: false }, 8, 1_200, flaw);
+            let calls =
+                history(Mix { seed, keys: 3, crossing: false, tasks: false }, 8, 1_200, flaw);
             let found = (0..3).any(|key| linearize_calls(3, &of_key(&calls, key)).is_err());
             assert!(found, "{flaw:?} with seed {seed} is not found");
         }
@@ -193,7 +196,8 @@ fn every_flaw_is_found_in_every_history() {
 #[test]
 fn a_history_with_lost_answers_is_still_linearizable() {
     for seed in SEEDS {
-        let mut calls = history(Mix { seed, keys: 1, crossing: false }, 8, 500, Flaw::None);
+        let mut calls =
+            history(Mix { seed, keys: 1, crossing: false, tasks: false }, 8, 500, Flaw::None);
         // What these clients would be told they had not done is only what nobody was told.
         for call in calls.iter_mut().skip(20).step_by(60) {
             (call.outcome, call.ended) = (Outcome::Unknown, None);
