@@ -27,6 +27,7 @@ class Elsewhere:
         environment = os.environ | self.environment
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
+            Path(self.place.path("output")).write_text(done.stdout)
             raise load.Broken("\n".join([" ".join(command), *done.stdout.splitlines()[-OUTPUT_LINES_MAX:]]))
         return Counter({self.counted: self.each()})
 
@@ -48,7 +49,7 @@ class Linear(Elsewhere):
     """A history of concurrent clients through kills, against a linearizability checker."""
 
     name, counted = "linear", "operations"
-    long = 10
+    long = 50
 
     @property
     def environment(self):
@@ -56,7 +57,7 @@ class Linear(Elsewhere):
         return {"BLACKBOARD_LINEAR_OPS": str(self.each()), "BLACKBOARD_LINEAR_SEED": str(seed)}
 
     def each(self):
-        return 100_000 if self.place.is_long else 2_000
+        return 20_000 if self.place.is_long else 2_000
 
     def command(self):
         return ["cargo", "test", "--test", "http", "linear::calls_through_kills"]
