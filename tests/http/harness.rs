@@ -258,10 +258,19 @@ impl Server {
         self.others.clear();
     }
 
+    /// A session's board on the other servers, if there are any, where this one is about to be killed. A dead server's port
+    /// may be another test's at any time.
+    pub(crate) fn board_without(&self, number: u32, session: &str) -> Option<Board> {
+        let mut addresses = self.turns.addresses.to_vec();
+        addresses.remove(number as usize % addresses.len());
+        let turns = (!addresses.is_empty()).then(|| Turns::of(addresses))?;
+        Some(Board { turns, ..self.board(session) })
+    }
+
     /// Kills one of the servers, by a number that may be any, and starts another in its place; its address may be another.
     pub(crate) fn replace(&mut self, number: u32) {
         let mut addresses = self.turns.addresses.to_vec();
-        let number = usize::try_from(number).expect("a small number") % addresses.len();
+        let number = number as usize % addresses.len();
         let child = if number == 0 { &mut self.child } else { &mut self.others[number - 1] };
         child.kill().expect("kill");
         child.wait().expect("wait");

@@ -133,13 +133,14 @@ async fn calls_through_kills_are_explained_by_their_revisions() {
     let kills = number("BLACKBOARD_LINEAR_OPS", 3_000_u32).div_ceil(CALLS_A_KILL);
     let mut server = Server::start_with(&["--log", "warn"]);
     let base = server.made("s").await.get("").await.revision();
-    let boards = watch::Sender::new(server.board("s"));
+    let boards = watch::Sender::new(Some(server.board("s")));
     let each = (kills * CALLS_A_KILL).div_ceil(CLIENTS);
     let clients = Clients::persistent(&boards.subscribe(), mix, CLIENTS, each, Instant::now());
     for kill in 0..kills {
         clients.answered(CALLS_A_KILL / 2).await;
+        boards.send_replace(server.board_without(kill, "s"));
         server.replace(kill);
-        boards.send_replace(server.board("s"));
+        boards.send_replace(Some(server.board("s")));
         clients.answered(CALLS_A_KILL / 2).await;
     }
     let calls = clients.ended().await;

@@ -71,9 +71,9 @@ impl Clients {
     }
 
     /// They work until each has made its calls, and repeat one without an answer, with its key, until there is one: to
-    /// whatever servers there are then.
+    /// whatever servers there are then, if any.
     pub(super) fn persistent(
-        boards: &watch::Receiver<Board>,
+        boards: &watch::Receiver<Option<Board>>,
         mix: Mix,
         clients: u32,
         each: u32,
@@ -128,14 +128,21 @@ async fn called(board: &Board, op: Op, start: Instant) -> Call {
     }
 }
 
-async fn repeated(boards: &watch::Receiver<Board>, op: Op, key: &str, start: Instant) -> Call {
+async fn repeated(
+    boards: &watch::Receiver<Option<Board>>,
+    op: Op,
+    key: &str,
+    start: Instant,
+) -> Call {
     let began = start.elapsed();
     while start.elapsed() < began + DEADLINE {
         let board = boards.borrow().clone();
-        let request = request(&board, &op).header("idempotency-key", key);
-        if let Some(reply) = Reply::to(request).await.filter(|reply| reply.status != 503) {
-            let (outcome, revision) = (reply.outcome(&op), reply.revision);
-            return Call { op, outcome, revision, began, ended: Some(start.elapsed()) };
+        if let Some(board) = board {
+            let request = request(&board, &op).header("idempotency-key", key);
+            if let Some(reply) = Reply::to(request).await.filter(|reply| reply.status != 503) {
+                let (outcome, revision) = (reply.outcome(&op), reply.revision);
+                return Call { op, outcome, revision, began, ended: Some(start.elapsed()) };
+            }
         }
         tokio::time::sleep(REPEATED_AFTER).await;
     }
