@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::board::{LogCommand, LogName, Seq, SessionCommand, Terms, Which};
 use crate::service::check;
+use crate::service::sessions::session::new_session_id;
 use crate::service::tests::clock::{Held, LONG, open, until};
 use crate::service::tests::service::*;
 use crate::service::{At, Clock, Collection, ImageBytes, Options, Service};
@@ -247,6 +248,20 @@ async fn an_upload_of_what_is_being_collected_keeps_its_image() {
     }
     stop(service).await;
     assert!(check(&open(dir.path())).unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_of_an_earlier_session_of_the_name_are_not_sought() {
+    let dir = TempDir::new().unwrap();
+    let service = start_collecting(dir.path(), AT_ONCE);
+    post(&service, b"first").await;
+    let inner = &service.inner;
+    let gc = Gc::of(&inner.deps, &inner.sessions, &JobQueue::default(), &inner.images);
+    let session = inner.sessions.directory.get(&name("s")).unwrap();
+    let earlier = Version { session: new_session_id(), changed: Revision::default() };
+    let images = BTreeSet::from([Digest::of(b"first")]);
+    assert!(gc.forget(&Pin::new(&session), earlier, images).unwrap());
+    stop(service).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
