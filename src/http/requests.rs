@@ -53,8 +53,7 @@ pub(super) struct NextClaimBody {
     /// A whole number with `ms`, `s`, `m`, `h` or `d`; one minute by default.
     #[schema(required = false, nullable = false)]
     ttl: Option<openapi::TtlText>,
-    /// The members that the request's item must have, compared by value: numbers by value, members in any order.
-    #[schema(required = false, rename = "match", value_type = BTreeMap<String, serde_json::Value>)]
+    #[schema(required = false, rename = "match", schema_with = openapi::wanted_members)]
     r#match: Box<RawValue>,
 }
 

@@ -15,6 +15,10 @@ async fn a_session_is_waited_for() {
     assert_eq!(late.problem(412, "condition-not-met")["status"], 412);
     assert_eq!(late.revision(), 0);
     assert_eq!(board.get("?until=absent").await.is(204).revision(), 0);
+    for tail in ["?until=absent", "state/a?until=absent"] {
+        let malformed = board.to(Method::GET, tail).header("if-none-match", "g");
+        ask(malformed).await.problem(400, "invalid-parameter");
+    }
     board.get("?until=equals:1").await.problem(400, "invalid-parameter");
 
     let session = waiting(&board, &with("?until=exists", LONG));

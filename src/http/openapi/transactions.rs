@@ -81,7 +81,7 @@ forms! {
         } |
         /// Claims the oldest claimable request with these members.
         ClaimNext: ClaimNextOperation {
-            #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+            #[schema(schema_with = super::wanted_members)]
             claim_next: Value,
             #[schema(required = false, nullable = false)]
             #[serde(skip_serializing_if = "Option::is_none")]

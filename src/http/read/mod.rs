@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, timeout_at};
 
 use super::access::caller_of;
-use super::request::conditions::is_known;
+use super::request::conditions::{check_known, is_known};
 use super::response::problem::Problem;
 use super::response::{Answer, JSON};
 use crate::api::params::{Params, invalid};
@@ -168,6 +168,9 @@ impl Reading {
         let mut params = std::mem::take(&mut self.params);
         let patience = Patience::params(&mut params, &self.headers, sought.may_come())?;
         params.finish()?;
+        if sought.may_come() {
+            check_known(&self.headers)?;
+        }
         let (mut watch, mut stopping) = (None, false);
         loop {
             let now = self.service.published(session).await?;

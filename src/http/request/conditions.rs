@@ -24,6 +24,11 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> 
     })
 }
 
+/// Refuses a malformed `If-None-Match` on a read that may end without a tag.
+pub(crate) fn check_known(headers: &HeaderMap) -> Result<(), Problem> {
+    tags(headers, &header::IF_NONE_MATCH).map(drop)
+}
+
 /// Reads the condition of a write on `resource`. `session` is the id of the session, if it exists.
 pub(crate) fn condition(
     headers: &HeaderMap,
