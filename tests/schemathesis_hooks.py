@@ -27,8 +27,9 @@ def before_load_schema(context, schema):
 @schemathesis.hook
 def map_query(context, query):
     """A claim goes with its fence: one without the other is refused. A wait needs something to wait for,
-    and nothing that was is waited for; tests/http waits. A value to wait for is JSON. A default goes with the end that it is for. A signature
-    is of one image and goes with its end: tests/http signs. A plan names requests that exist: tests/http plans."""
+    and nothing that was is waited for; tests/http waits. A value to wait for is JSON. A default goes with the end
+    that it is for. A signature is of one image and goes with its end: tests/http signs. A plan names requests that
+    exist: tests/http plans."""
     if not query:
         return query
     left_out = set()
