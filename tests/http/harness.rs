@@ -131,10 +131,10 @@ fn replicas() -> usize {
     replicas.map_or(1, |number| number.parse().expect("BLACKBOARD_TEST_REPLICAS is a number"))
 }
 
-/// The binary of every other one of them: of another version, by `BLACKBOARD_TEST_OTHER`.
-fn other_binary() -> String {
-    std::env::var("BLACKBOARD_TEST_OTHER")
-        .unwrap_or_else(|_| env!("CARGO_BIN_EXE_blackboard").to_owned())
+/// The binary of one of them: of every other one that of another version, by `BLACKBOARD_TEST_OTHER`.
+fn binary_of(number: usize) -> String {
+    let other = std::env::var("BLACKBOARD_TEST_OTHER").ok().filter(|_| number % 2 == 1);
+    other.unwrap_or_else(|| env!("CARGO_BIN_EXE_blackboard").to_owned())
 }
 
 /// Addresses that take turns.
@@ -274,10 +274,9 @@ impl Server {
         let child = if number == 0 { &mut self.child } else { &mut self.others[number - 1] };
         child.kill().expect("kill");
         child.wait().expect("wait");
-        let binary =
-            if number % 2 == 1 { &other_binary() } else { env!("CARGO_BIN_EXE_blackboard") };
         let (schema, said) = (self.schema.as_ref(), &self.said);
-        let (launched, address, more) = launch(binary, &self.home, schema, &self.flags, said);
+        let (launched, address, more) =
+            launch(&binary_of(number), &self.home, schema, &self.flags, said);
         *child = launched;
         self.followers.extend(more);
         addresses[number].clone_from(&address);
@@ -370,14 +369,12 @@ fn launch_all(
     flags: &[String],
     said: &Arc<Mutex<String>>,
 ) -> Launched {
-    let (own, other) = (env!("CARGO_BIN_EXE_blackboard"), other_binary());
-    let (child, address, followers) = launch(own, home, schema, flags, said);
+    let (child, address, followers) = launch(&binary_of(0), home, schema, flags, said);
     let (mut others, mut addresses) = (Vec::new(), vec![address]);
     let mut followers = Vec::from(followers);
     let count = if schema.is_some() { replicas() } else { 1 };
     for number in 1..count {
-        let binary = if number % 2 == 1 { &other } else { own };
-        let (child, address, more) = launch(binary, home, schema, flags, said);
+        let (child, address, more) = launch(&binary_of(number), home, schema, flags, said);
         others.push(child);
         addresses.push(address);
         followers.extend(more);

@@ -31,6 +31,14 @@ pub(super) async fn record(
 /// The rest before a request is repeated.
 const REPEATED_AFTER: Duration = Duration::from_millis(20);
 
+/// The servers that a client asks.
+enum Servers {
+    /// Those of now: without an answer the client ends.
+    One(Board),
+    /// Whatever there are, if any: a call is repeated until it is answered.
+    Replaced(watch::Receiver<Option<Board>>),
+}
+
 /// Clients at work; permits count their answers.
 pub(super) struct Clients {
     at_work: Vec<JoinHandle<Vec<Call>>>,
@@ -48,26 +56,7 @@ impl Clients {
         each: u32,
         start: Instant,
     ) -> Self {
-        let answered = Arc::new(Semaphore::new(0));
-        let at_work = clients.map(|client| {
-            let (board, answered) = (server.board(session), Arc::clone(&answered));
-            tokio::spawn(async move {
-                let mut chooser = Chooser::new(mix, client);
-                let mut calls = Vec::new();
-                for _ in 0..each {
-                    let call = called(&board, chooser.choose(), start).await;
-                    chooser.learn(&call.op, &call.outcome);
-                    let lost = call.ended.is_none();
-                    calls.push(call);
-                    if lost {
-                        break;
-                    }
-                    answered.add_permits(1);
-                }
-                calls
-            })
-        });
-        Self { at_work: at_work.collect(), answered }
+        Self::of(mix, clients, each, start, || Servers::One(server.board(session)))
     }
 
     /// They work until each has made its calls, and repeat one without an answer, with its key, until there is one: to
@@ -79,17 +68,36 @@ impl Clients {
         each: u32,
         start: Instant,
     ) -> Self {
+        Self::of(mix, 0..clients, each, start, || Servers::Replaced(boards.clone()))
+    }
+
+    fn of(
+        mix: Mix,
+        clients: Range<u32>,
+        each: u32,
+        start: Instant,
+        servers: impl Fn() -> Servers,
+    ) -> Self {
         let answered = Arc::new(Semaphore::new(0));
-        let at_work = (0..clients).map(|client| {
-            let (boards, answered) = (boards.clone(), Arc::clone(&answered));
+        let at_work = clients.map(|client| {
+            let (servers, answered) = (servers(), Arc::clone(&answered));
             tokio::spawn(async move {
                 let mut chooser = Chooser::new(mix, client);
                 let mut calls = Vec::new();
                 for number in 0..each {
-                    let key = format!("{client}-{number}");
-                    let call = repeated(&boards, chooser.choose(), &key, start).await;
+                    let op = chooser.choose();
+                    let call = match &servers {
+                        Servers::One(board) => called(board, op, start).await,
+                        Servers::Replaced(boards) => {
+                            repeated(boards, op, &format!("{client}-{number}"), start).await
+                        }
+                    };
                     chooser.learn(&call.op, &call.outcome);
+                    let lost = call.ended.is_none();
                     calls.push(call);
+                    if lost {
+                        break;
+                    }
                     answered.add_permits(1);
                 }
                 calls
