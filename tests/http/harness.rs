@@ -299,11 +299,6 @@ impl Server {
         panic!("the server never said {words:?}");
     }
 
-    /// How often it has said these words so far.
-    pub(crate) fn times_said(&self, words: &str) -> usize {
-        self.said.lock().unwrap().matches(words).count()
-    }
-
     pub(crate) fn signal(&self, signal: Signal) {
         for child in self.others.iter().chain([&self.child]) {
             kill_process(Pid::from_child(child), signal).expect("a signal");

@@ -29,8 +29,8 @@ pub(crate) fn begin(
         .ok_or(StoreError::DamagedMeta)?;
     let stored = u128::from_be_bytes(epoch.try_into().map_err(|_| StoreError::DamagedMeta)?);
     let lost = match log {
-        Some(End::Early(_) | End::Damaged(_)) => true,
-        Some(End::Whole) => opened_with.as_deref() == Some(SyncLevel::Normal.mark()),
+        Some(log) if log.is_cut() => true,
+        Some(_) => opened_with.as_deref() == Some(SyncLevel::Normal.mark()),
         // A running store has the file, and leaves it to the next start.
         None => opened_with.is_some(),
     };

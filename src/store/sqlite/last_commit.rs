@@ -1,22 +1,26 @@
 //! The last durable commit, noted in a file of its own, so that a start finds the loss of the latest ones.
 //!
 //! SQLite takes a log that was cut at its end for all there was, and cannot tell an older copy of a database. The note
-//! is written after each sync and is not synced itself: it never names a commit that is not durable, and a power cut
-//! may leave an earlier one.
+//! is written after each sync, before the commit is acknowledged, and is not synced itself: it never names a commit that
+//! is not durable, and a power cut may leave an earlier one. Until the host starts anew it names the last one that was
+//! acknowledged.
 //!
 //! ```text
 //! offset  size  field
 //!      0    16  epoch of the store, big-endian
 //!     16     8  id in the journal, u64, little-endian
-//!     24     4  CRC-32 of the fields before, little-endian
+//!     24    16  boot id of the host (Linux: /proc/sys/kernel/random/boot_id), big-endian; 0 if it has none
+//!     40     4  CRC-32 of the fields before, little-endian
 //! ```
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::num::NonZeroU128;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use uuid::Uuid;
 
 use super::inventory::Inventory;
 use super::{DATABASE, epoch};
@@ -26,17 +30,31 @@ use crate::store::{JournalId, StoreError};
 
 const NAME: &str = "last-commit";
 
-const EPOCH_BYTES: usize = 16;
-const FIELDS_BYTES: usize = EPOCH_BYTES + 8;
+const FIELDS_BYTES: usize = 16 + 8 + 16;
 const BYTES: usize = FIELDS_BYTES + 4;
+
+/// Another one each time that Linux starts; see `proc_sys_kernel(5)`.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A start of the host; `None` if it does not tell.
+type Boot = Option<NonZeroU128>;
+
+/// The content of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Note {
+    epoch: Epoch,
+    last: JournalId,
+    boot: Boot,
+}
 
 /// The note of a running store.
 #[derive(Debug)]
 pub(crate) struct LastCommit {
     path: PathBuf,
-    /// `None` once it could not be written: what it names stays true.
+    /// `None` once it could not be written.
     file: Option<File>,
     epoch: Epoch,
+    boot: Boot,
 }
 
 impl LastCommit {
@@ -45,7 +63,7 @@ impl LastCommit {
         let path = dir.join(NAME);
         let mut options = OpenOptions::new();
         let opened = options.create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
-        let mut note = Self { path, file: None, epoch };
+        let mut note = Self { path, file: None, epoch, boot: boot() };
         match opened {
             Ok(file) => note.file = Some(file),
             Err(error) => note.tell(&error),
@@ -56,9 +74,14 @@ impl LastCommit {
     /// Notes the last commit, which is durable.
     pub(crate) fn set(&mut self, last: JournalId) {
         let Some(file) = &self.file else { return };
-        if let Err(error) = file.write_all_at(&encoded(self.epoch, last), 0) {
+        let note = Note { epoch: self.epoch, last, boot: self.boot };
+        if let Err(error) = file.write_all_at(&note.encoded(), 0) {
             self.tell(&error);
             self.file = None;
+            // An earlier one would be taken for the last of this boot.
+            if let Err(error) = fs::remove_file(&self.path) {
+                self.tell(&error);
+            }
         }
     }
 
@@ -79,14 +102,36 @@ pub(crate) fn refuse_less(
     if last < noted { Err(StoreError::CommitsMissing { path, last, noted }) } else { Ok(()) }
 }
 
+/// Returns true if it is certain that no commit is missing that the last run acknowledged: it synced each, and the host
+/// has not started anew since.
+pub(crate) fn are_all_there(
+    connection: &Connection,
+    dir: &Path,
+    found: &Inventory,
+) -> Result<bool, StoreError> {
+    if epoch::ran_unsynced(connection)? {
+        return Ok(false);
+    }
+    let epoch = epoch::stored(connection)?;
+    let noted = read(&dir.join(NAME)).filter(|note| note.epoch == epoch);
+    let of_this_boot = noted.filter(|note| note.boot.is_some() && note.boot == boot());
+    Ok(of_this_boot.is_some_and(|note| found.last >= note.last))
+}
+
+fn boot() -> Boot {
+    let text = fs::read_to_string(BOOT_ID).ok()?;
+    let id = Uuid::try_parse(text.trim()).ok()?;
+    NonZeroU128::new(id.as_u128())
+}
+
 /// Returns the last durable commit of a store, as far as it is noted. A copy, and a store that has lost commits before,
 /// have another epoch.
 pub(crate) fn noted(dir: &Path, epoch: Epoch) -> Option<JournalId> {
-    read(&dir.join(NAME)).and_then(|(of, noted)| (of == epoch).then_some(noted))
+    read(&dir.join(NAME)).filter(|note| note.epoch == epoch).map(|note| note.last)
 }
 
 /// Reads the note; `None` if there is none. A damaged one proves nothing.
-fn read(path: &Path) -> Option<(Epoch, JournalId)> {
+fn read(path: &Path) -> Option<Note> {
     let damaged = |error: &dyn std::fmt::Display| {
         let path = path.display();
         tracing::warn!(%path, %error, "the note of the last commit is unreadable");
@@ -100,31 +145,42 @@ fn read(path: &Path) -> Option<(Epoch, JournalId)> {
             return None;
         }
     };
-    let decoded = decoded(&bytes);
+    let decoded = Note::decoded(&bytes);
     if decoded.is_none() {
         damaged(&"its checksum does not fit");
     }
     decoded
 }
 
-fn encoded(epoch: Epoch, last: JournalId) -> [u8; BYTES] {
-    let mut bytes = [0; BYTES];
-    let fields = epoch.0.to_be_bytes().into_iter().chain(last.0.to_le_bytes());
-    bytes.iter_mut().zip(fields).for_each(|(byte, field)| *byte = field);
-    if let Some((fields, sum)) = bytes.split_first_chunk_mut::<FIELDS_BYTES>() {
-        sum.copy_from_slice(&crc32fast::hash(fields).to_le_bytes());
+impl Note {
+    fn encoded(self) -> [u8; BYTES] {
+        let Self { epoch, last, boot } = self;
+        let boot = boot.map_or(0, NonZeroU128::get);
+        let mut bytes = [0; BYTES];
+        let fields =
+            epoch.0.to_be_bytes().into_iter().chain(last.0.to_le_bytes()).chain(boot.to_be_bytes());
+        bytes.iter_mut().zip(fields).for_each(|(byte, field)| *byte = field);
+        if let Some((fields, sum)) = bytes.split_first_chunk_mut::<FIELDS_BYTES>() {
+            sum.copy_from_slice(&crc32fast::hash(fields).to_le_bytes());
+        }
+        bytes
     }
-    bytes
-}
 
-fn decoded(bytes: &[u8]) -> Option<(Epoch, JournalId)> {
-    let (fields, sum) = bytes.split_first_chunk::<FIELDS_BYTES>()?;
-    if *sum != crc32fast::hash(fields).to_le_bytes() {
-        return None;
+    fn decoded(bytes: &[u8]) -> Option<Self> {
+        let (fields, sum) = bytes.split_last_chunk()?;
+        if *sum != crc32fast::hash(fields).to_le_bytes() {
+            return None;
+        }
+        let (epoch, rest) = fields.split_first_chunk()?;
+        let (last, boot) = rest.split_first_chunk()?;
+        let boot = match boot {
+            // Earlier servers wrote none.
+            [] => None,
+            boot => NonZeroU128::new(u128::from_be_bytes(boot.try_into().ok()?)),
+        };
+        let (epoch, last) = (u128::from_be_bytes(*epoch), u64::from_le_bytes(*last));
+        Some(Self { epoch: Epoch(epoch), last: JournalId(last), boot })
     }
-    let (epoch, last) = fields.split_first_chunk::<EPOCH_BYTES>()?;
-    let last = u64::from_le_bytes(last.try_into().ok()?);
-    Some((Epoch(u128::from_be_bytes(*epoch)), JournalId(last)))
 }
 
 #[cfg(test)]
@@ -133,15 +189,38 @@ mod tests {
 
     #[test]
     fn a_note_is_read_as_written_and_any_changed_bit_is_found() {
-        let (epoch, last) = (Epoch(7), JournalId(u64::MAX - 3));
-        let note = encoded(epoch, last);
-        assert_eq!(decoded(&note), Some((epoch, last)));
-        for bit in 0..BYTES * 8 {
-            let mut changed = note;
-            changed[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decoded(&changed), None, "bit {bit}");
+        for boot in [None, NonZeroU128::new(1 << 127)] {
+            let note = Note { epoch: Epoch(7), last: JournalId(u64::MAX - 3), boot };
+            let bytes = note.encoded();
+            assert_eq!(Note::decoded(&bytes), Some(note));
+            for bit in 0..BYTES * 8 {
+                let mut changed = bytes;
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Note::decoded(&changed), None, "bit {bit}");
+            }
+            assert_eq!(Note::decoded(&bytes[..BYTES - 1]), None);
         }
-        assert_eq!(decoded(&note[..BYTES - 1]), None);
-        assert_eq!(decoded(&[]), None);
+        assert_eq!(Note::decoded(&[]), None);
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_server_has_no_boot() {
+        let fields: Vec<u8> = [[0; 15].as_slice(), &[7, 3], &[0; 7]].concat();
+        let bytes = [&fields[..], &crc32fast::hash(&fields).to_le_bytes()].concat();
+        let note = Note { epoch: Epoch(7), last: JournalId(3), boot: None };
+        assert_eq!(Note::decoded(&bytes), Some(note));
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_written_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut note = LastCommit::open(dir.path(), Epoch(7));
+        note.set(JournalId(3));
+        assert_eq!(noted(dir.path(), Epoch(7)), Some(JournalId(3)));
+        note.file = Some(File::open(&note.path).unwrap());
+        note.set(JournalId(4));
+        assert_eq!(noted(dir.path(), Epoch(7)), None);
+        note.set(JournalId(5));
+        assert!(!note.path.exists());
     }
 }

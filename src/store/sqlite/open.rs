@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use rusqlite::Connection;
 
 use super::DATABASE;
 use super::backup::stray_blobs;
@@ -74,12 +75,13 @@ impl SqliteStore {
         let lock = Lock::take_if_there(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
-        read_log(&path)?;
+        let log = read_log(&path)?;
         let source = Source::InPlace(path.clone());
         let connection = source.connect()?;
         let inventory = Inventory::read(&connection)?;
         stray_blobs::refuse(&connection, dir, &path, &inventory)?;
         last_commit::refuse_less(&connection, dir, &inventory)?;
+        tell(&path, whole_if_killed(log, &connection, dir, &inventory)?);
         let Inventory { histories, .. } = inventory;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
@@ -100,16 +102,20 @@ impl SqliteStore {
         Ok(opened.into_store())
     }
 
-    /// Returns the first frame of the log that is not read, if any. A power cut leaves such a frame, and so does
-    /// damage to the last commit.
+    /// Returns the first frame of the log that is not read, if acknowledged commits may be missing from there on. A
+    /// power cut leaves such a frame, and so does damage to the last commit.
     ///
     /// # Errors
-    /// [`StoreError::DamagedLog`] if the damage is certain, or the reason the log cannot be read.
+    /// [`StoreError::DamagedLog`] if the damage is certain, or the reason the store cannot be read.
     pub fn log_breaks_at(dir: &Path) -> Result<Option<u64>, StoreError> {
-        Ok(match read_log(&dir.join(DATABASE))? {
-            Some(End::Early(found) | End::Damaged(found)) => Some(found.frame),
-            Some(End::Whole) | None => None,
-        })
+        let path = dir.join(DATABASE);
+        let log = read_log(&path)?;
+        if !log.is_some_and(End::is_cut) {
+            return Ok(None);
+        }
+        let connection = Source::InPlace(path).connect()?;
+        let log = whole_if_killed(log, &connection, dir, &Inventory::read(&connection)?)?;
+        Ok(log.and_then(End::cut).map(|found| found.frame))
     }
 
     /// Refuses changes to any file, blobs included, in a store opened to inspect.
@@ -123,7 +129,9 @@ impl SqliteStore {
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
         let log = read_log(&path)?;
-        let found = found_in(dir, &path, log.as_ref())?;
+        let found = found_in(dir, &path, log)?;
+        let log = found.as_ref().map_or(log, |found| found.log);
+        tell(&path, log);
         backup::remove_looked_at(dir)?;
         let room = Arc::new(Room::of_store(dir, options));
         // Even a start needs a few pages.
@@ -232,13 +240,14 @@ pub(crate) fn has_bytes(path: &Path) -> bool {
 /// The content of an existing store.
 struct Found {
     inventory: Inventory,
+    log: Option<End>,
     /// True if the store was not stopped cleanly and its log is missing or cut off.
     has_lost_log: bool,
 }
 
 /// Reads everything that a start needs before it changes anything: a refused store stays unchanged. Returns `None` if
 /// no table exists yet.
-fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Found>, StoreError> {
+fn found_in(dir: &Path, database: &Path, log: Option<End>) -> Result<Option<Found>, StoreError> {
     if !has_bytes(database) {
         return Ok(None);
     }
@@ -250,10 +259,31 @@ fn found_in(dir: &Path, database: &Path, log: Option<&End>) -> Result<Option<Fou
     let inventory = Inventory::read(&connection)?;
     stray_blobs::refuse(&connection, dir, database, &inventory)?;
     last_commit::refuse_less(&connection, dir, &inventory)?;
+    let log = whole_if_killed(log, &connection, dir, &inventory)?;
     let has_lost_log = stray_blobs::is_log_lost(&connection, database, log)?;
     summaries::visit(&connection, &mut |_| ControlFlow::Continue(()))?;
     tokens::all(&connection)?;
-    Ok(Some(Found { inventory, has_lost_log }))
+    Ok(Some(Found { inventory, log, has_lost_log }))
+}
+
+/// Returns the end of the log, as whole if it was cut off in a write that was never acknowledged. A killed process may
+/// leave a part of its last write that a changed bit in the last commit would leave too.
+fn whole_if_killed(
+    log: Option<End>,
+    connection: &Connection,
+    dir: &Path,
+    found: &Inventory,
+) -> Result<Option<End>, StoreError> {
+    let is_early = matches!(log, Some(End::Early(_)));
+    let is_whole = is_early && last_commit::are_all_there(connection, dir, found)?;
+    Ok(if is_whole { Some(End::Whole) } else { log })
+}
+
+fn tell(database: &Path, log: Option<End>) {
+    let Some(wal::Break { frame, commits }) = log.and_then(End::cut) else { return };
+    let path = log_of(database);
+    let path = path.display();
+    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
 }
 
 /// Returns the end of the database's write-ahead log, if the file exists. SQLite would overwrite the part that it
@@ -265,14 +295,12 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
         opened => opened.and_then(|log| wal::end(&mut BufReader::new(log))),
     };
     let end = end.map_err(StoreError::io(&path))?;
-    let (End::Early(found) | End::Damaged(found)) = end else { return Ok(Some(end)) };
-    let wal::Break { frame, commits } = found;
     // Without a sync per commit, a power cut leaves the same.
-    if matches!(end, End::Damaged(_)) && !ran_unsynced(database) {
+    if let End::Damaged(wal::Break { frame, commits }) = end
+        && !ran_unsynced(database)
+    {
         return Err(StoreError::DamagedLog { path, frame, commits });
     }
-    let path = path.display();
-    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
     Ok(Some(end))
 }
 

@@ -11,6 +11,7 @@ use super::wal;
 use crate::store::*;
 
 const COMMITS: u64 = 6;
+const PAGE: u64 = 4096;
 
 fn database(dir: &Path) -> PathBuf {
     dir.join("blackboard.db")
@@ -104,6 +105,56 @@ fn a_lost_log_and_a_damaged_last_commit_are_refused() {
     log[usize::try_from(*lengths.last().unwrap()).unwrap() - 100] ^= 1;
     fs::write(log_of(flipped.path()), log).unwrap();
     assert!(is_refused(flipped.path()));
+}
+
+/// A copy of a store that was killed in this commit: its last frame has a header, which tells of a commit, and no page.
+fn killed_in_a_commit(store: &SqliteStore, dir: &Path, revision: u64) -> TempDir {
+    let killed = copied(dir);
+    assert_eq!(store.append(&[run(ANNA, revision, &[[8; 20]])]), [Outcome::Appended]);
+    fs::copy(log_of(dir), log_of(killed.path())).unwrap();
+    cut(killed.path(), length(dir) - PAGE);
+    killed
+}
+
+#[test]
+fn a_commit_that_a_kill_cut_off_leaves_the_tags() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = running(dir.path(), OPTIONS);
+    let killed = killed_in_a_commit(&store, dir.path(), COMMITS);
+    assert_eq!(SqliteStore::log_breaks_at(killed.path()).unwrap(), None);
+    let again = open(killed.path());
+    assert_eq!((stored(&again).len() as u64, again.epoch()), (COMMITS, store.epoch()));
+}
+
+#[test]
+fn a_log_that_breaks_off_before_a_boot_changes_the_tags() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = running(dir.path(), OPTIONS);
+    let cut_off = killed_in_a_commit(&store, dir.path(), COMMITS);
+    let path = cut_off.path().join("last-commit");
+    let mut note = fs::read(&path).unwrap();
+    let (fields, sum) = note.split_at_mut(40);
+    fields[30] ^= 1;
+    sum.copy_from_slice(&crc32fast::hash(fields).to_le_bytes());
+    fs::write(&path, note).unwrap();
+    assert!(SqliteStore::log_breaks_at(cut_off.path()).unwrap().is_some());
+    let again = open(cut_off.path());
+    assert_eq!(stored(&again).len() as u64, COMMITS);
+    assert_ne!(again.epoch(), store.epoch());
+}
+
+#[test]
+fn an_unsynced_log_that_breaks_off_changes_the_tags() {
+    let dir = TempDir::new().unwrap();
+    running(dir.path(), OPTIONS).0.close().unwrap();
+    // The note of the run before names a commit that is there.
+    let normal = SqliteOptions { sync: SyncLevel::Normal, ..OPTIONS };
+    let store = SqliteStore::open(dir.path(), normal).unwrap();
+    assert_eq!(store.append(&[run(ANNA, COMMITS, &[[7; 20]])]), [Outcome::Appended]);
+    let killed = killed_in_a_commit(&store, dir.path(), COMMITS + 1);
+    let again = open(killed.path());
+    assert_eq!(stored(&again).len() as u64, COMMITS + 1);
+    assert_ne!(again.epoch(), store.epoch());
 }
 
 #[test]

@@ -140,11 +140,6 @@ impl Board {
         self.numbers[key].as_ref()
     }
 
-    /// The same board with other tags.
-    pub(crate) fn forget_tags(&mut self) {
-        self.numbers.iter_mut().flatten().for_each(|cell| cell.tag = None);
-    }
-
     /// The board after that call, if its answer is one that this board can give.
     pub(crate) fn step(mut self, op: &Op, outcome: &Outcome) -> Option<Self> {
         if let (Op::Task(task), Outcome::Task(told)) = (op, outcome) {

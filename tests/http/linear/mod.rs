@@ -23,7 +23,6 @@ use crate::harness::Server;
 use choice::Mix;
 use history::{Board, Call};
 use recorded::{Clients, record};
-use revisions::OtherTags;
 use wgl::{Span, Stuck, linearize};
 
 const CLIENTS: u32 = 8;
@@ -53,8 +52,8 @@ fn assert_linearizable(keys: usize, calls: &[Call]) {
 }
 
 #[track_caller]
-fn assert_explained_by_revisions(keys: usize, base: u64, calls: &[Call], changes: &[OtherTags]) {
-    if let Err(fault) = revisions::check_with(keys, base, calls, changes) {
+fn assert_explained_by_revisions(keys: usize, base: u64, calls: &[Call]) {
+    if let Err(fault) = revisions::check(keys, base, calls) {
         let shown: Vec<&Call> = fault.calls().into_iter().map(|call| &calls[call]).collect();
         panic!("{fault:?}, among {} calls: {shown:#?}", calls.len());
     }
@@ -62,9 +61,6 @@ fn assert_explained_by_revisions(keys: usize, base: u64, calls: &[Call], changes
 
 /// A server is killed after so many calls of the history through kills.
 const CALLS_A_KILL: u32 = 1_000;
-
-/// The line of a start that cannot tell a kill in the middle of a write from a changed bit in the log.
-const OTHER_TAGS: &str = "earlier ETags no longer match";
 
 /// A number for the long form of a history.
 fn number<N: FromStr>(variable: &str, otherwise: N) -> N {
@@ -84,7 +80,7 @@ async fn each_key_of_a_session_is_linearizable() {
         assert_eq!(own.len(), 400);
         assert_linearizable(mix.keys, &own);
     }
-    assert_explained_by_revisions(mix.keys, base, &calls, &[]);
+    assert_explained_by_revisions(mix.keys, base, &calls);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,7 +90,7 @@ async fn a_session_is_linearizable_as_a_whole() {
     let base = server.made("s").await.get("").await.revision();
     let calls = record(&server, "s", mix, CLIENTS, 60).await;
     assert_linearizable(mix.keys, &calls);
-    assert_explained_by_revisions(mix.keys, base, &calls, &[]);
+    assert_explained_by_revisions(mix.keys, base, &calls);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +117,7 @@ async fn thousands_of_calls_are_explained_by_their_revisions() {
     let server = Server::start();
     let base = server.made("s").await.get("").await.revision();
     let calls = record(&server, "s", mix, CLIENTS, 1_250).await;
-    assert_explained_by_revisions(mix.keys, base, &calls, &[]);
+    assert_explained_by_revisions(mix.keys, base, &calls);
     assert_eq!(server.board("s").get("").await.revision(), base + commits(&calls));
 }
 
@@ -135,24 +131,19 @@ async fn calls_through_kills_are_explained_by_their_revisions() {
     let seed = number("BLACKBOARD_LINEAR_SEED", 5);
     let mix = Mix { seed, keys: 6, crossing: true, tasks: true };
     let kills = number("BLACKBOARD_LINEAR_OPS", 3_000_u32).div_ceil(CALLS_A_KILL);
-    let mut server = Server::start_with(&["--log", "warn"]);
+    let mut server = Server::start();
     let base = server.made("s").await.get("").await.revision();
     let boards = watch::Sender::new(Some(server.board("s")));
     let each = (kills * CALLS_A_KILL).div_ceil(CLIENTS);
-    let (start, mut changes) = (Instant::now(), Vec::new());
-    let clients = Clients::persistent(&boards.subscribe(), mix, CLIENTS, each, start);
+    let clients = Clients::persistent(&boards.subscribe(), mix, CLIENTS, each, Instant::now());
     for kill in 0..kills {
         clients.answered(CALLS_A_KILL / 2).await;
         boards.send_replace(server.board_without(kill, "s"));
         server.replace(kill);
-        if server.times_said(OTHER_TAGS) > changes.len() {
-            let revision = server.board("s").get("").await.revision();
-            changes.push(OtherTags { at: start.elapsed(), revision });
-        }
         boards.send_replace(Some(server.board("s")));
         clients.answered(CALLS_A_KILL / 2).await;
     }
     let calls = clients.ended().await;
-    assert_explained_by_revisions(mix.keys, base, &calls, &changes);
+    assert_explained_by_revisions(mix.keys, base, &calls);
     assert_eq!(server.board("s").get("").await.revision(), base + commits(&calls));
 }

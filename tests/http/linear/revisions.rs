@@ -10,13 +10,6 @@ use std::time::Duration;
 
 use super::history::{Board, Call, Tag};
 
-/// A restart that changed all tags, at a revision: after a kill that the store could not tell from a changed bit in its log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OtherTags {
-    pub(crate) at: Duration,
-    pub(crate) revision: u64,
-}
-
 /// What is wrong, and with which call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -53,42 +46,20 @@ impl Fault {
 
 /// Checks a session's history from `base` on, the revision of a board without any number.
 pub(crate) fn check(keys: usize, base: u64, calls: &[Call]) -> Result<(), Fault> {
-    check_with(keys, base, calls, &[])
-}
-
-/// The same with restarts that changed the tags.
-pub(crate) fn check_with(
-    keys: usize,
-    base: u64,
-    calls: &[Call],
-    changes: &[OtherTags],
-) -> Result<(), Fault> {
     if let Some(call) = calls.iter().position(|call| call.ended.is_none()) {
         return Err(Fault::Unknown { call });
     }
-    let order = in_order(calls, changes);
+    let order = in_order(calls);
     check_commits(base, calls, &order)?;
     check_time(calls)?;
-    replay(keys, calls, &order, changes)
+    replay(keys, calls, &order)
 }
 
-/// By revision, each commit before what shows it, and what shows it with other tags last.
-fn in_order(calls: &[Call], changes: &[OtherTags]) -> Vec<usize> {
+/// By revision, each commit before what shows it.
+fn in_order(calls: &[Call]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..calls.len()).collect();
-    order.sort_by_key(|&call| {
-        let is_shown = !calls[call].outcome.committed();
-        (calls[call].revision, is_shown, changes_before(&calls[call], changes), call)
-    });
+    order.sort_by_key(|&call| (calls[call].revision, !calls[call].outcome.committed(), call));
     order
-}
-
-/// How often the tags had changed when this was answered, or, for a write, done.
-fn changes_before(call: &Call, changes: &[OtherTags]) -> usize {
-    let is_before = |change: &&OtherTags| match call.outcome.committed() {
-        true => change.revision < call.revision,
-        false => call.ended.is_some_and(|ended| change.at < ended),
-    };
-    changes.iter().filter(is_before).count()
 }
 
 /// Each revision after `base` is one write's.
@@ -134,21 +105,11 @@ fn check_time(calls: &[Call]) -> Result<(), Fault> {
 }
 
 /// Plays the writes, and has each answer fit the board of its revision.
-fn replay(
-    keys: usize,
-    calls: &[Call],
-    order: &[usize],
-    changes: &[OtherTags],
-) -> Result<(), Fault> {
-    let (mut board, mut changed) = (Board::empty(keys), 0);
+fn replay(keys: usize, calls: &[Call], order: &[usize]) -> Result<(), Fault> {
+    let mut board = Board::empty(keys);
     let mut tags: HashSet<(usize, Tag)> = HashSet::new();
     for &call in order {
         let Call { op, outcome, .. } = &calls[call];
-        let before = changes_before(&calls[call], changes);
-        if before > changed {
-            changed = before;
-            board.forget_tags();
-        }
         let tag = |board: &Board, key| board.cell(key).and_then(|cell| cell.tag.clone());
         let old = op.key().and_then(|key| tag(&board, key));
         board = board.step(op, outcome).ok_or(Fault::Misfit { call })?;

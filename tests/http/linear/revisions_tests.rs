@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::choice::Mix;
 use super::history::{Call, Op, Outcome, Shown};
-use super::revisions::{Fault, OtherTags, check, check_with};
+use super::revisions::{Fault, check};
 use super::simulated::{Flaw, history};
 use super::tasks::{Claim, Task, Told};
 
@@ -131,23 +131,6 @@ fn a_tag_of_two_versions_is_found() {
         calls.truncate(5);
     };
     check_after(again, Err(Fault::TagAgain { call: 4 }));
-}
-
-#[test]
-fn other_tags_are_expected_after_a_restart_that_changed_them() {
-    let other = |at| {
-        let shown = Shown { value: 3, tag: Arc::from("\"other\"") };
-        call(Op::Read { key: 0 }, Outcome::Shown(Some(shown)), 6, at)
-    };
-    let change = OtherTags { at: Duration::from_micros(8), revision: 6 };
-    let checked = |more: &[Call], changes: &[OtherTags]| {
-        check_with(1, 3, &[&sound()[..], more].concat(), changes)
-    };
-    assert_eq!(checked(&[other(9)], &[]), Err(Fault::Misfit { call: 6 }));
-    assert_eq!(checked(&[other(9)], &[change]), Ok(()));
-    assert_eq!(checked(&[other(9), read(3, 6, 7)], &[change]), Ok(()));
-    assert_eq!(checked(&[other(7)], &[change]), Err(Fault::Misfit { call: 6 }));
-    assert_eq!(checked(&[other(9), read(3, 6, 9)], &[change]), Err(Fault::Misfit { call: 7 }));
 }
 
 #[test]

@@ -25,9 +25,9 @@ const KEPT: &str = "lost-images";
 pub(crate) fn is_log_lost(
     connection: &Connection,
     database: &Path,
-    end: Option<&End>,
+    log: Option<End>,
 ) -> Result<bool, StoreError> {
-    let is_cut = matches!(end, Some(End::Early(_) | End::Damaged(_)));
+    let is_cut = log.is_some_and(End::is_cut);
     Ok((is_cut || !has_bytes(&log_of(database))) && epoch::is_running(connection)?)
 }
 

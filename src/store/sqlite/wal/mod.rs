@@ -40,6 +40,20 @@ pub(crate) enum End {
     Damaged(Break),
 }
 
+impl End {
+    /// Returns the place where the log breaks off, if commits may be missing from there on.
+    pub(crate) fn cut(self) -> Option<Break> {
+        match self {
+            Self::Early(found) | Self::Damaged(found) => Some(found),
+            Self::Whole => None,
+        }
+    }
+
+    pub(crate) fn is_cut(self) -> bool {
+        self.cut().is_some()
+    }
+}
+
 /// The place where a log breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Break {
