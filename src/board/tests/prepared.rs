@@ -74,6 +74,20 @@ fn a_value_that_was_made_for_another_board_is_made_again() {
 }
 
 #[test]
+fn of_two_branches_for_one_place_each_has_its_own_value() {
+    let board = board_of([put("x", "1")]);
+    let values = [document(2_000, 0), document(2_000, 1)];
+    let [then, otherwise] = [0, 1].map(|branch| vec![put("x", &values[branch])]);
+    for (is_absent, value) in [(false, &values[0]), (true, &values[1])] {
+        let (then, otherwise) = (then.clone(), otherwise.clone());
+        let tests = vec![Test::Absent(path("x"), is_absent)];
+        let transaction = Transaction { tests, then, otherwise };
+        let (_, decision) = prepared(&board, &board, &Command::Transact(Box::new(transaction)));
+        assert!(decision.board.state().value(&path("x")).unwrap().equals(value));
+    }
+}
+
+#[test]
 fn what_was_made_once_is_decided_any_number_of_times() {
     let mut board = board_of([put("x", "1")]);
     let command = put("y", &document(2_000, 0));

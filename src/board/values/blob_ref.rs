@@ -148,10 +148,17 @@ mod tests {
     #[test]
     fn escapes_and_upper_case_digits_name_the_same_blob() {
         let upper = HEX.to_uppercase();
-        let escaped = format!(r"\u0030{}", &HEX[1..]);
-        for (name, hex) in
-            [(r"\u0024blob", HEX), (r"$\u0062lob", HEX), ("$blob", &upper), ("$blob", &escaped)]
-        {
+        let escape = |hex: &str| -> String {
+            hex.chars().map(|digit| format!(r"\u{:04x}", u32::from(digit))).collect()
+        };
+        let (escaped, all) = (escape("0") + &HEX[1..], escape(HEX));
+        for (name, hex) in [
+            (r"\u0024blob", HEX),
+            (r"$\u0062lob", HEX),
+            ("$blob", &upper),
+            ("$blob", &escaped),
+            ("$blob", &all),
+        ] {
             let text = format!(r#"{{"{name}":"{hex}"}}"#);
             assert_eq!(pointers(&text), ["/$blob"], "{text}");
         }

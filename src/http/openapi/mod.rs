@@ -157,8 +157,10 @@ pub(super) struct DocumentBody(Value);
 
 /// Returns the schema of the members that a request must have to be claimed.
 pub(super) fn wanted_members() -> Schema {
-    let told = "The members that the request's item must have, at most 16, compared by value: numbers by value, members in any \
-        order.";
+    let told = format!(
+        "The members that the request's item must have, at most {WANTED_MAX}, compared by value: numbers by value, members in any \
+        order."
+    );
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .description(Some(told))
@@ -169,8 +171,10 @@ pub(super) fn wanted_members() -> Schema {
 
 /// Returns the schema of a request's labels, a merge patch.
 pub(super) fn labels_patch() -> Schema {
-    let told = "At most 64 labels, each name and value of at most 256 bytes. A name is not empty and contains \
-        neither `:` nor `,`. An absent label stays, null removes a label, and null for `labels` removes all";
+    let told = format!(
+        "At most {LABELS_MAX} labels, each name and value of at most {LABEL_BYTES_MAX} bytes. A name is not empty and contains \
+        neither `:` nor `,`. An absent label stays, null removes a label, and null for `labels` removes all"
+    );
     let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
     let value =
         text(LABEL_BYTES_MAX).schema_type(SchemaType::from_iter([Type::String, Type::Null]));

@@ -102,6 +102,28 @@ async fn lists_and_the_inbox_read_boards_for_large_questions_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pending_requests_and_bytes_of_images_count_without_a_board() {
+    let (_dir, _hand, service) = started();
+    fill(&service, "pending", 1).await;
+    let images = [("s", 3), ("t", 4)].map(|(session, bytes)| screenshot(session, vec![7; bytes]));
+    for (write, images) in images {
+        service.receipt(write, images).await.unwrap();
+    }
+    let all = Arc::new(Listing::all(""));
+    for evicted in [false, true] {
+        if evicted {
+            ["pending", "s", "t"].iter().for_each(|session| evict(&service, session));
+            assert_eq!((service.stats().hot, service.stats().cold), (0, 3));
+        }
+        assert_eq!(service.stats().image_bytes, 7, "evicted: {evicted}");
+        let pending = service.inbox(Inbox::Requests, &all, None, 9).await.unwrap();
+        let sessions: Vec<_> = pending.iter().map(|one| one.session.as_str()).collect();
+        assert_eq!(sessions, ["pending"], "evicted: {evicted}");
+    }
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_due_in_a_session_without_its_board_ends_in_time() {
     let (_dir, hand, service) = started();
     service.carry_out("due", put("a", "1", Some("1m"))).await.unwrap();

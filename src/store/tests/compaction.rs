@@ -103,6 +103,43 @@ fn what_is_compacted_is_read_as_before() {
     assert_eq!(count(&dir, "segment"), 2, "short segments are written anew");
 }
 
+/// Ends the chain of a value's overflow pages early, so that SQLite calls it malformed.
+fn break_chain(dir: &TempDir, value: &[u8]) {
+    let path = dir.path().join("blackboard.db");
+    let mut file = fs::read(&path).unwrap();
+    let is_of_value = |page: &[u8]| value.windows(64).any(|some| some == &page[4..68]);
+    let mut ended = 0;
+    for page in file.chunks_exact_mut(4096).filter(|page| is_of_value(page)) {
+        ended += usize::from(page[..4] != [0; 4]);
+        page[..4].fill(0);
+    }
+    assert_ne!(ended, 0, "a page had a next one");
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn commits_after_an_unreadable_segment_stay_in_the_journal() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let noise: Vec<u8> = (0..800_u128)
+        .flat_map(|n| {
+            n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).wrapping_pow(3).to_le_bytes()
+        })
+        .collect();
+    store.append(&[run(ANNA, 0, &[&noise])]);
+    compact_all(&store);
+    store.close().unwrap();
+    drop(store);
+    break_chain(&dir, &noise);
+    let store = open(dir.path());
+    let written = store.append(&[run(ANNA, 1, &["a2", "a3"]), run(BERT, 0, &["b1"])]);
+    assert_eq!(written, [Outcome::Appended, Outcome::Appended]);
+    while compact(&store) {}
+    assert_eq!((count(&dir, "journal"), count(&dir, "segment")), (2, 2));
+    let read = read(&store, ANNA, 1, PAGE);
+    assert_eq!(read, [(2, b"a2".to_vec()), (3, b"a3".to_vec())]);
+}
+
 #[test]
 fn a_crash_at_any_step_of_compaction_leaves_every_commit_once() {
     let dir = TempDir::new().unwrap();

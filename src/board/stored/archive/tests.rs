@@ -250,6 +250,14 @@ fn a_commit_beyond_the_bounds_is_refused_though_sealed() {
     let fits = |changes: &str| read(with_commit(changes, 1000, "").as_bytes()).is_ok();
     assert!(fits(r#"{"cleared":{"log":"requests"}}"#));
     assert!(fits(&profiled(r#"{"max_px":16384,"steps":["1"]}"#)));
+    let restored = |what: &str| format!(r#"{{"restored":{{"to":6,{what}}}}}"#);
+    let agent = |note: &str| {
+        restored(&format!(
+            r#""agents":[["A",{{"profile":{{"status":"CONTINUE","a":"{note}"}},"registered_at":1,"updated_at":1}}]]"#
+        ))
+    };
+    assert!(fits(&restored(r#""state":[{"path":["a"],"value":1}]"#)));
+    assert!(fits(&agent("x")));
     assert!(fits(r#"{"awaited":{"first":1,"last":1,"expires_at":1795244591123}}"#).eq(&false));
     for changes in [
         r#"{"deleted":{}}"#.to_owned(),
@@ -295,6 +303,13 @@ fn a_commit_beyond_the_bounds_is_refused_though_sealed() {
         profiled(r#"{"steps":["one"]}"#),
         profiled(r#"{"headings":{"state":""}}"#),
         profiled(&format!(r#"{{"status":"{}"}}"#, "x".repeat(LABEL_BYTES_MAX + 1))),
+        restored(&format!(
+            r#""state":[{{"path":["a"],"value":{}{}}}]"#,
+            "[".repeat(129),
+            "]".repeat(129)
+        )),
+        restored(r#""expiries":[[["a"],9223372036854775807]],"state":[{"path":["a"],"value":1}]"#),
+        agent(&"x".repeat(PROFILE_BYTES_MAX)),
         r#"{"adopted":{"name":"t","after":9007199254740991}}"#.to_owned(),
         format!(
             r#"{{"appended":{{"log":"screenshots","first":1,"items":[{{"image_str":""}}],"images":[[0,{{"at":14,"head":"data:image/png;base64,","sha256":"{DIGEST}","bytes":99999999}}]]}}}}"#
