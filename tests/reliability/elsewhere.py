@@ -34,6 +34,9 @@ class Elsewhere:
     def each(self):
         return 1
 
+    def seed(self):
+        return self.place.chance(self.name, self.number).getrandbits(32)
+
 
 class FullDisk(Elsewhere):
     """Small disks filled by each writer there is."""
@@ -53,8 +56,7 @@ class Linear(Elsewhere):
 
     @property
     def environment(self):
-        seed = self.place.chance("linear", self.number).getrandbits(32)
-        return {"BLACKBOARD_LINEAR_OPS": str(self.each()), "BLACKBOARD_LINEAR_SEED": str(seed)}
+        return {"BLACKBOARD_LINEAR_OPS": str(self.each()), "BLACKBOARD_LINEAR_SEED": str(self.seed())}
 
     def each(self):
         return 20_000 if self.place.is_long else 2_000
@@ -115,9 +117,8 @@ class OpenApiFuzz(Elsewhere):
         return 30 if self.place.is_long else 1
 
     def command(self):
-        seed = self.place.chance("openapi-fuzz", self.number).getrandbits(32)
         python = "target/venv-tools/bin/python"
-        return [python, "tests/openapi_fuzz.py", "--server", self.place.binary, "--minutes", self.each(), "--seed", seed]
+        return [python, "tests/openapi_fuzz.py", "--server", self.place.binary, "--minutes", self.each(), "--seed", self.seed()]
 
 
 TESTS = (Simulation, FullDisk, Linear, LinearOfThree, PostgresFaults, OpenApiFuzz)

@@ -155,7 +155,6 @@ impl Simulated {
     }
 
     fn task(&mut self, task: Task) -> Told {
-        let place = |seq: u64| usize::try_from(seq).expect("a small number") - 1;
         let told = match task {
             Task::AppendRequest => {
                 let again = self.strikes(Flaw::SameSeq);
@@ -195,7 +194,7 @@ impl Simulated {
     }
 
     fn end(&mut self, Claim { seq, fence }: Claim, client: u32, after: Work) -> Told {
-        let place = usize::try_from(seq).expect("a small number") - 1;
+        let place = place(seq);
         let holds = self.requests[place] == Work::Claimed { client, fence };
         if !holds && !self.strikes(Flaw::StaleFence) {
             return Told::Refused;
@@ -239,6 +238,11 @@ impl Simulated {
         self.numbers[key] = value.map(|value| Shown { value, tag: Arc::from(tag) });
         self.numbers[key].clone()
     }
+}
+
+/// Where the entry of this `seq` stands in its log.
+fn place(seq: u64) -> usize {
+    usize::try_from(seq).expect("a small number") - 1
 }
 
 /// Appends an entry; gives its `seq`, or `again` that of the one before.

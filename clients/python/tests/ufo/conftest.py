@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from agent_blackboard import Client, ufo
+from agent_blackboard.ufo.process import common_channel
 from agent_blackboard.ufo.settings import Settings
 
 
@@ -51,6 +53,27 @@ def on_own_server(server: Any, outbox: Path, session_name: str) -> Any:
     """The drop-in on a server of the test's own, in one named session."""
     ufo.configure(url=server.url, outbox=outbox, session=session_name)
     return server
+
+
+@pytest.fixture
+def away(on_own_server: Any) -> Callable[[], AbstractContextManager[None]]:
+    """A while without the server, in which no call waits long for it; at its end the server has all writes."""
+
+    def wait_at_most(seconds: float) -> None:
+        ufo.configure(block_max=seconds)
+        # The channel of a present board takes it here.
+        common_channel()
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        on_own_server.kill()
+        wait_at_most(0.2)
+        yield
+        wait_at_most(4.5)
+        on_own_server.start()
+        assert ufo.flush(30)
+
+    return away
 
 
 @pytest.fixture

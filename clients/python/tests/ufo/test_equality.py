@@ -129,16 +129,17 @@ def test_random_calls_have_equal_results(seed: int, drop_in: None) -> None:
     assert ufo.refused() == []
 
 
-def test_random_calls_have_equal_results_while_the_server_is_away(on_own_server: Any) -> None:
-    ufo.configure(block_max=0.2)
+def test_random_calls_have_equal_results_while_the_server_is_away(away: Any) -> None:
     caller, here, there = Caller(7), World(Local()), World(Blackboard())
-    for number in range(150):
-        if number == 50:
-            on_own_server.kill()
-        if number == 120:
-            on_own_server.start()
-            assert ufo.flush(30)
-        call = caller.call()
-        assert outcome(call, there) == outcome(call, here), f"call {number}"
+
+    def compare(numbers: range) -> None:
+        for number in numbers:
+            call = caller.call()
+            assert outcome(call, there) == outcome(call, here), f"call {number}"
+
+    compare(range(50))
+    with away():
+        compare(range(50, 120))
+    compare(range(120, 150))
     assert there.board.blackboard_to_dict() == here.board.blackboard_to_dict()
     assert ufo.refused() == []

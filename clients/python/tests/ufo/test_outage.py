@@ -95,10 +95,7 @@ def test_calls_outside_a_loop_wait_for_a_server_that_starts_again(on_own_server:
     assert stored(on_own_server.url, board.session, "requests") == [{"text": "first"}, {"text": "second"}]
 
 
-def test_reads_show_every_own_write_while_the_server_is_away(
-    on_own_server: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    ufo.configure(block_max=0.2)
+def test_reads_show_every_own_write_while_the_server_is_away(away: Any, caplog: pytest.LogCaptureFixture) -> None:
     board, memory = Blackboard(), Memory()
     board.trajectories.from_list_of_dicts([{"step": 1}, {"step": 2}, {"step": 3}])
     board.add_key_value("k", 1)
@@ -107,61 +104,56 @@ def test_reads_show_every_own_write_while_the_server_is_away(
     held.set_value("a", 1)
     board.requests.add_memory_item(held)
     assert board.trajectories.length == 3
-    on_own_server.kill()
-    board.trajectories.content[0].set_value("a/~b", "x")
-    board.trajectories.delete_memory_item(2)
-    board.add_trajectories({"step": 4})
-    board.trajectories.content[-1].set_value("late", True)
-    held.set_value("a", 2)
-    memory.add_memory_item(held)
-    board.questions.load([held])
-    held.set_value("a", 3)
-    board.add_image("nope", {"metadata": "m", "saving reason": "r"})
-    board.update_value("k", 2)
-    expected = {
-        "questions": [{"a": 3}],
-        "requests": [{"a": 3}],
-        "trajectories": [{"step": 1, "a/~b": "x"}, {"step": 3}, {"step": 4, "late": True}],
-        "screenshots": [{"metadata": "m", "image_path": "nope", "image_str": ""}],
-    }
-    assert board.blackboard_to_dict() == expected
-    assert board.get_value("k") == 2
-    with pytest.raises(ConnectionFailed):
-        board.save_to_file("never.json")
-    with pytest.raises(ConnectionFailed):
-        board.get_value("unknown")
-    board.screenshots.clear()
-    expected["screenshots"] = []
-    assert board.blackboard_to_dict() == expected
-    assert caplog.text.count("is away") == 1
-    assert ufo.pending() > 0
-    on_own_server.start()
-    assert ufo.flush(30)
+    with away():
+        board.trajectories.content[0].set_value("a/~b", "x")
+        board.trajectories.delete_memory_item(2)
+        board.add_trajectories({"step": 4})
+        board.trajectories.content[-1].set_value("late", True)
+        held.set_value("a", 2)
+        memory.add_memory_item(held)
+        board.questions.load([held])
+        held.set_value("a", 3)
+        board.add_image("nope", {"metadata": "m", "saving reason": "r"})
+        board.update_value("k", 2)
+        expected = {
+            "questions": [{"a": 3}],
+            "requests": [{"a": 3}],
+            "trajectories": [{"step": 1, "a/~b": "x"}, {"step": 3}, {"step": 4, "late": True}],
+            "screenshots": [{"metadata": "m", "image_path": "nope", "image_str": ""}],
+        }
+        assert board.blackboard_to_dict() == expected
+        assert board.get_value("k") == 2
+        with pytest.raises(ConnectionFailed):
+            board.save_to_file("never.json")
+        with pytest.raises(ConnectionFailed):
+            board.get_value("unknown")
+        board.screenshots.clear()
+        expected["screenshots"] = []
+        assert board.blackboard_to_dict() == expected
+        assert caplog.text.count("is away") == 1
+        assert ufo.pending() > 0
     assert board.blackboard_to_dict() == expected
     assert board.get_value("k") == 2
     assert ufo.refused() == []
     assert "is back" in caplog.text
 
 
-def test_a_whole_board_is_replaced_while_the_server_is_away(on_own_server: Any) -> None:
-    ufo.configure(block_max=0.2)
+def test_a_whole_board_is_replaced_while_the_server_is_away(away: Any) -> None:
     board = Blackboard()
     board.add_requests("old")
     assert not board.is_empty()
-    on_own_server.kill()
-    board.blackboard_from_dict({"questions": [{"a": 1}], "trajectories": [{"b": 1}, {"b": 2}]})
-    board.trajectories.content[1].set_value("b", 3)
-    board.questions.clear()
-    board.add_requests("new")
-    expected = {
-        "questions": [],
-        "requests": [{"text": "new"}],
-        "trajectories": [{"b": 1}, {"b": 3}],
-        "screenshots": [],
-    }
-    assert board.blackboard_to_dict() == expected
-    on_own_server.start()
-    assert ufo.flush(30)
+    with away():
+        board.blackboard_from_dict({"questions": [{"a": 1}], "trajectories": [{"b": 1}, {"b": 2}]})
+        board.trajectories.content[1].set_value("b", 3)
+        board.questions.clear()
+        board.add_requests("new")
+        expected = {
+            "questions": [],
+            "requests": [{"text": "new"}],
+            "trajectories": [{"b": 1}, {"b": 3}],
+            "screenshots": [],
+        }
+        assert board.blackboard_to_dict() == expected
     assert board.blackboard_to_dict() == expected
 
 
@@ -187,21 +179,16 @@ def test_a_read_raises_where_nothing_is_known_or_stale_reads_are_off(on_own_serv
         board.is_empty()
 
 
-def test_writes_beyond_what_is_kept_for_reads_are_sent_all_the_same(
-    on_own_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_beyond_what_is_kept_for_reads_are_sent_all_the_same(away: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_blackboard.ufo.channel.SINCE_BYTES_MAX", 1000)
-    ufo.configure(block_max=0.2)
     board = Blackboard()
     assert board.is_empty()
-    on_own_server.kill()
-    board.add_requests("x" * 900)
-    assert board.requests.length == 1
-    board.add_requests("y" * 900)
-    with pytest.raises(ConnectionFailed):
-        board.is_empty()
-    on_own_server.start()
-    assert ufo.flush(30)
+    with away():
+        board.add_requests("x" * 900)
+        assert board.requests.length == 1
+        board.add_requests("y" * 900)
+        with pytest.raises(ConnectionFailed):
+            board.is_empty()
     assert board.requests.length == 2
 
 
