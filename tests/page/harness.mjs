@@ -15,7 +15,7 @@ const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 /** The longest time for a server to start, and for a step of a spec. */
 const START_MS = 30_000;
-const STEP_MS = 20_000;
+const STEP_MS = 60_000;
 
 /** The path of a resource of a session. */
 export function board(session, ...parts) {
