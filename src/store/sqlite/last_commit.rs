@@ -112,8 +112,7 @@ pub(crate) fn are_all_there(
     if epoch::ran_unsynced(connection)? {
         return Ok(false);
     }
-    let epoch = epoch::stored(connection)?;
-    let noted = read(&dir.join(NAME)).filter(|note| note.epoch == epoch);
+    let noted = note_of(dir, epoch::stored(connection)?);
     let of_this_boot = noted.filter(|note| note.boot.is_some() && note.boot == boot());
     Ok(of_this_boot.is_some_and(|note| found.last >= note.last))
 }
@@ -127,7 +126,11 @@ fn boot() -> Boot {
 /// Returns the last durable commit of a store, as far as it is noted. A copy, and a store that has lost commits before,
 /// have another epoch.
 pub(crate) fn noted(dir: &Path, epoch: Epoch) -> Option<JournalId> {
-    read(&dir.join(NAME)).filter(|note| note.epoch == epoch).map(|note| note.last)
+    note_of(dir, epoch).map(|note| note.last)
+}
+
+fn note_of(dir: &Path, epoch: Epoch) -> Option<Note> {
+    read(&dir.join(NAME)).filter(|note| note.epoch == epoch)
 }
 
 /// Reads the note; `None` if there is none. A damaged one proves nothing.

@@ -75,13 +75,12 @@ impl SqliteStore {
         let lock = Lock::take_if_there(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
-        let log = read_log(&path)?;
+        read_log(&path)?;
         let source = Source::InPlace(path.clone());
         let connection = source.connect()?;
         let inventory = Inventory::read(&connection)?;
         stray_blobs::refuse(&connection, dir, &path, &inventory)?;
         last_commit::refuse_less(&connection, dir, &inventory)?;
-        tell(&path, whole_if_killed(log, &connection, dir, &inventory)?);
         let Inventory { histories, .. } = inventory;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
@@ -131,7 +130,6 @@ impl SqliteStore {
         let log = read_log(&path)?;
         let found = found_in(dir, &path, log)?;
         let log = found.as_ref().map_or(log, |found| found.log);
-        tell(&path, log);
         backup::remove_looked_at(dir)?;
         let room = Arc::new(Room::of_store(dir, options));
         // Even a start needs a few pages.
@@ -279,13 +277,6 @@ fn whole_if_killed(
     Ok(if is_whole { Some(End::Whole) } else { log })
 }
 
-fn tell(database: &Path, log: Option<End>) {
-    let Some(wal::Break { frame, commits }) = log.and_then(End::cut) else { return };
-    let path = log_of(database);
-    let path = path.display();
-    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
-}
-
 /// Returns the end of the database's write-ahead log, if the file exists. SQLite would overwrite the part that it
 /// does not read, so this comes first.
 fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
@@ -295,12 +286,13 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
         opened => opened.and_then(|log| wal::end(&mut BufReader::new(log))),
     };
     let end = end.map_err(StoreError::io(&path))?;
+    let Some(wal::Break { frame, commits }) = end.cut() else { return Ok(Some(end)) };
     // Without a sync per commit, a power cut leaves the same.
-    if let End::Damaged(wal::Break { frame, commits }) = end
-        && !ran_unsynced(database)
-    {
+    if matches!(end, End::Damaged(_)) && !ran_unsynced(database) {
         return Err(StoreError::DamagedLog { path, frame, commits });
     }
+    let path = path.display();
+    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
     Ok(Some(end))
 }
 
