@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::sqlite::{ANNA, OPTIONS, open, run, stored};
-use super::wal;
+use super::{bases, wal};
 use crate::store::*;
 
 const COMMITS: u64 = 6;
@@ -51,6 +51,13 @@ fn running(dir: &Path, options: SqliteOptions) -> (SqliteStore, Vec<u64>) {
 fn cut(dir: &Path, length: u64) {
     let log = fs::OpenOptions::new().write(true).open(log_of(dir)).unwrap();
     log.set_len(length).unwrap();
+}
+
+/// Changes a bit of the last page before this length.
+fn flip(dir: &Path, length: u64) {
+    let mut log = fs::read(log_of(dir)).unwrap();
+    log[usize::try_from(length).unwrap() - 100] ^= 1;
+    fs::write(log_of(dir), log).unwrap();
 }
 
 fn is_refused(dir: &Path) -> bool {
@@ -101,9 +108,7 @@ fn a_lost_log_and_a_damaged_last_commit_are_refused() {
     fs::remove_file(log_of(gone.path())).unwrap();
     assert!(is_refused(gone.path()));
     let flipped = copied(dir.path());
-    let mut log = fs::read(log_of(flipped.path())).unwrap();
-    log[usize::try_from(*lengths.last().unwrap()).unwrap() - 100] ^= 1;
-    fs::write(log_of(flipped.path()), log).unwrap();
+    flip(flipped.path(), *lengths.last().unwrap());
     assert!(is_refused(flipped.path()));
 }
 
@@ -201,6 +206,22 @@ fn a_lost_revocation_is_found_too() {
     let cut_off = copied(dir.path());
     cut(cut_off.path(), granted);
     assert!(is_refused(cut_off.path()));
+    assert!(!is_refused(copied(dir.path()).path()));
+}
+
+#[test]
+fn a_lost_purge_is_found_too() {
+    let dir = TempDir::new().unwrap();
+    let (store, _) = running(dir.path(), OPTIONS);
+    bases::put(&store, ANNA, 3, &["x"]).unwrap();
+    let put = length(dir.path());
+    assert_eq!(store.set_base(ANNA, Revision(3)), Outcome::Appended);
+    let cut_off = copied(dir.path());
+    cut(cut_off.path(), put);
+    assert!(is_refused(cut_off.path()));
+    let flipped = copied(dir.path());
+    flip(flipped.path(), length(dir.path()));
+    assert!(is_refused(flipped.path()));
     assert!(!is_refused(copied(dir.path()).path()));
 }
 

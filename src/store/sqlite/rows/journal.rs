@@ -167,6 +167,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Returns the id of the next write.
+    fn next_id(&self) -> JournalId {
+        JournalId(self.last.0.saturating_add(1))
+    }
+
     fn note_last(&mut self) {
         if let Some(noted) = &mut self.noted {
             noted.set(self.last);
@@ -178,7 +183,7 @@ impl Journal {
         &mut self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<()>,
     ) -> Result<(), Failure> {
-        let id = JournalId(self.last.0.saturating_add(1));
+        let id = self.next_id();
         self.database.transact_synced(|connection| {
             write(connection)?;
             deletion::raise_mark(connection, id)
@@ -272,7 +277,7 @@ impl Journal {
         self.garbage.add(session, Vec::new(), Some(Base { revision: base, parts: 0, ends: false }));
     }
 
-    /// Puts the stored base in force.
+    /// Puts the stored base in force, under an id of its own: a start finds its loss too.
     pub(crate) fn set_base(
         &mut self,
         session: SessionId,
@@ -295,10 +300,14 @@ impl Journal {
             histories.beginning(session)
         };
         let row = HistoryRow { session, beginning, staged: false };
+        let id = self.next_id();
         self.database.transact(|connection| {
             row.write(connection)?;
-            summaries::delete(connection, session, base)
+            summaries::delete(connection, session, base)?;
+            deletion::raise_mark(connection, id)
         })?;
+        self.last = id;
+        self.note_last();
         begin(&mut self.histories.write(), &mut self.garbage, session);
         Ok(Outcome::Appended)
     }

@@ -83,7 +83,13 @@ impl SqliteStore {
         }
         let piece_bytes = (self.room.in_all() / ROOM_PART).clamp(PIECE_BYTES_MIN, PIECE_BYTES);
         let pack = |connection: &_| self.pack(connection, after, last, piece_bytes);
-        let piece = self.readers.read(pack)?;
+        let Some(piece) = self.readers.read(pack)? else {
+            self.write(|journal| {
+                journal.pass_over(last);
+                Ok(())
+            })?;
+            return Ok(true);
+        };
         let own = |group: &&Group| group.owner == Owner::Session;
         let sessions: Vec<_> = piece.groups.iter().filter(own).map(|group| group.session).collect();
         let summaries = if sessions.is_empty() { Vec::new() } else { summarize(&sessions) };
@@ -96,16 +102,19 @@ impl SqliteStore {
         Ok(true)
     }
 
-    /// Reads and packs the oldest rows after `after`, up to `last`.
+    /// Reads and packs the oldest rows after `after`, up to `last`; `None` if there is none.
     fn pack(
         &self,
         connection: &Connection,
         after: JournalId,
         last: JournalId,
         bytes: u64,
-    ) -> Result<Piece, StoreError> {
+    ) -> Result<Option<Piece>, StoreError> {
         let mut piece = Piece::after(after);
         let rows = piece.read(connection, last, bytes)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
         piece.group(&self.histories.read(), &rows);
         let (mut packer, mut unpacker, mut short_bytes) = (Packer::new(), Unpacker::new(), 0);
         for mut group in std::mem::take(&mut piece.groups) {
@@ -119,7 +128,7 @@ impl SqliteStore {
                 Err(error) => return Err(error),
             }
         }
-        Ok(piece)
+        Ok(Some(piece))
     }
 }
 
@@ -127,6 +136,15 @@ impl Journal {
     /// Returns the last row that compaction has reached, and the journal's last row.
     pub(crate) fn uncompacted(&self) -> (JournalId, JournalId) {
         (self.compacted, self.last)
+    }
+
+    /// Passes over ids up to this one that no row has, as those of writes that are no commits. This takes no room: a full
+    /// disk would stop deletions otherwise.
+    fn pass_over(&mut self, last: JournalId) {
+        self.compacted = last;
+        if self.compacted == self.last {
+            self.histories.write().take_journal_bytes(u64::MAX);
+        }
     }
 
     /// Replaces the rows of a piece by its segments, and stores the summaries. Rows of histories that changed since
