@@ -27,7 +27,7 @@ use crate::auth::{Caller, Forbidden, RequestOrigin, Scope, Secret, Tokens, Unaut
 use crate::board::{Code, Timestamp};
 use crate::fairness::{Client, in_slices};
 use crate::service::Service;
-pub(super) use rights_end::rights_end;
+pub(super) use rights_end::{broken_off, rights_end};
 use rights_end::{end_body_with, end_with, unless_over, why_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");

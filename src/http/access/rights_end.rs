@@ -1,5 +1,7 @@
 //! Ends streamed request and response bodies when the caller's rights end.
 
+use std::error::Error;
+use std::iter::successors;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -12,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::unauthorized;
 use crate::auth::{Caller, Unauthorized};
 use crate::board::{Code, Timestamp};
 use crate::cancellation::Dormant;
@@ -137,7 +140,8 @@ impl Ending {
     /// Ends the body.
     fn end(&mut self) -> Option<Result<Frame<Bytes>, axum::Error>> {
         self.is_over = true;
-        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended)))
+        let why = why_over(&self.caller);
+        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended(why))))
     }
 }
 
@@ -154,8 +158,15 @@ async fn rights_end_by(caller: Caller, expires_at: Option<Instant>) {
 
 /// The end of the caller's rights.
 #[derive(Debug, thiserror::Error)]
-#[error("the token expired or was revoked")]
-struct Ended;
+#[error("{0}")]
+struct Ended(Unauthorized);
+
+/// Returns the refusal of a request whose body was broken off with its caller's rights. By the clock they may last a little
+/// longer, if it was set back meanwhile.
+pub(in crate::http) fn broken_off(error: &(dyn Error + 'static)) -> Option<Problem> {
+    let mut errors = successors(Some(error), |&error| error.source());
+    errors.find_map(|error| error.downcast_ref()).map(|Ended(why)| unauthorized(*why))
+}
 
 impl http_body::Body for Ending {
     type Data = Bytes;
@@ -191,5 +202,47 @@ impl http_body::Body for Ending {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use axum::http::{HeaderMap, StatusCode};
+    use futures_util::stream::{self, StreamExt as _};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::auth::{NewToken, Scope, TokenLimits, Tokens};
+    use crate::http::request::body::Arriving;
+    use crate::service::Clock;
+    use crate::store::{SqliteOptions, SqliteStore};
+
+    #[tokio::test]
+    async fn a_body_is_broken_off_though_the_clock_was_set_back() {
+        let dir = TempDir::new().unwrap();
+        let store = Arc::new(SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap());
+        let limits = TokenLimits { rate: None, streams_max: 2 };
+        // A clock that stands still is one that is set back all the time.
+        let tokens = Tokens::open(store, Clock::new(|| Timestamp(0)), limits).unwrap();
+        let new = NewToken {
+            name: "short".parse().unwrap(),
+            scopes: [Scope::Write].into_iter().collect(),
+            sessions: vec!["*".parse().unwrap()],
+            agent: None,
+            expires_at: Some(Timestamp(10)),
+            anyway: true,
+        };
+        let (_, secret) = tokens.create(new).unwrap();
+        let caller = tokens.authenticate(Some(secret.reveal())).unwrap();
+        let pieces = stream::once(async { Ok::<_, Infallible>("[1,") }).chain(stream::pending());
+        let body = end_body_with(&caller, tokens.now(), Body::from_stream(pieces));
+        let mut arriving = Arriving::begin(&HeaderMap::new(), body, 100).await.unwrap();
+        assert_eq!(arriving.next().await.unwrap().unwrap(), "[1,");
+        let refused = arriving.next().await.unwrap_err().into_response();
+        assert!(!caller.is_over(tokens.now()));
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     }
 }

@@ -12,6 +12,7 @@ use crate::api::offload::work;
 use crate::api::refusal::Refusal;
 use crate::board::{Code, LogName};
 use crate::fairness::{Limiter, Place, Share};
+use crate::http::access::broken_off;
 use crate::http::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};
 use crate::http::response::problem::Problem;
 
@@ -207,6 +208,9 @@ async fn next_frame(body: &mut Body, until: Instant) -> Result<Option<Frame<Byte
         }
         if is_inflated(&error) {
             return inflated();
+        }
+        if let Some(unauthorized) = broken_off(&error) {
+            return unauthorized;
         }
         let detail = if is_corrupt(&error) {
             "the body does not match its Content-Encoding"
