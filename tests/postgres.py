@@ -22,6 +22,8 @@ import time
 
 START_S_MAX = 60
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 6 << 30
+# For a cluster in memory that lives as long as its tests: nothing of it is read after a crash or grows for long.
+SHORT_LIVED = ["autovacuum=off", "jit=off", "full_page_writes=off", "checkpoint_timeout=1h", "max_wal_size=8GB"]
 SETTINGS = ["listen_addresses=127.0.0.1", "max_connections=400", "unix_socket_directories=", "log_min_messages=fatal"]
 
 
@@ -151,7 +153,7 @@ def main():
     parser.add_argument("command", nargs=argparse.REMAINDER)
     command = parser.parse_args().command
     with Home(in_memory()) as home:
-        cluster = Cluster(home).init().start()
+        cluster = Cluster(home, settings=SHORT_LIVED).init().start()
         try:
             environment = {**os.environ, "BLACKBOARD_TEST_POSTGRES": cluster.url()}
             sys.exit(subprocess.run(command, env=environment, check=False).returncode)
