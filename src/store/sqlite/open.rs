@@ -292,7 +292,7 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
         return Err(StoreError::DamagedLog { path, frame, commits });
     }
     let path = path.display();
-    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is dropped");
+    tracing::warn!(%path, frame, commits, "the write-ahead log is invalid from this frame on; the rest is not read");
     Ok(Some(end))
 }
 
