@@ -22,8 +22,9 @@ import time
 
 START_S_MAX = 60
 MEMORY, MEMORY_BYTES_MIN = "/dev/shm", 6 << 30
-# For a cluster in memory that lives as long as its tests: nothing of it is read after a crash or grows for long.
-SHORT_LIVED = ["autovacuum=off", "jit=off", "full_page_writes=off", "checkpoint_timeout=1h", "max_wal_size=8GB"]
+# For a cluster that lives as long as its tests: nothing of it is read after a crash. Its log stays as short as any, since it
+# may be in memory.
+SHORT_LIVED = ["autovacuum=off", "jit=off", "full_page_writes=off", "checkpoint_timeout=1h"]
 SETTINGS = ["listen_addresses=127.0.0.1", "max_connections=400", "unix_socket_directories=", "log_min_messages=fatal"]
 
 

@@ -140,8 +140,7 @@ impl Ending {
     /// Ends the body.
     fn end(&mut self) -> Option<Result<Frame<Bytes>, axum::Error>> {
         self.is_over = true;
-        let why = why_over(&self.caller);
-        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended(why))))
+        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended(why_over(&self.caller)))))
     }
 }
 

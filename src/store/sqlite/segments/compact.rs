@@ -143,6 +143,7 @@ impl Journal {
     fn pass_over(&mut self, last: JournalId) {
         self.compacted = last;
         if self.compacted == self.last {
+            // As in `compact`: no row is left.
             self.histories.write().take_journal_bytes(u64::MAX);
         }
     }
