@@ -1,5 +1,6 @@
 //! Search over all sessions: the query, and the hits as JSON.
 
+use std::ops::Not;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,9 +8,9 @@ use utoipa::ToSchema;
 
 use super::params::{Params, invalid};
 use super::refusal::{Refusal, no_session};
-use crate::auth::Caller;
+use crate::auth::{Caller, SessionPattern};
 use crate::board::{AgentName, LogName, SessionName, Timestamp};
-use crate::search::{Query, RANKED_MAX};
+use crate::search::{Logs, Names, Query, RANKED_MAX, Reach};
 use crate::service::{Hit, Hits, Service, ServiceError, Sought};
 
 /// The number of hits on a page by default.
@@ -29,6 +30,10 @@ pub(crate) struct SearchPage {
     /// The value of `after` for the next page; null at the end.
     #[schema(required)]
     next: Option<String>,
+    /// True if only the best 10,000 matches were ranked, or not all could be examined. Else absent.
+    #[serde(skip_serializing_if = "Not::not")]
+    #[schema(required = false)]
+    cut: bool,
 }
 
 impl SearchPage {
@@ -48,7 +53,7 @@ struct HitBody {
     log: &'static str,
     /// The entry.
     seq: u64,
-    /// The rank by BM25 within this answer; higher is better.
+    /// The rank by the entry's text alone; higher is better.
     score: f64,
     /// The words around the best match, as HTML whose only tags are `<mark>` and `</mark>`.
     #[schema(example = "the <mark>disk</mark> is full")]
@@ -83,6 +88,14 @@ fn searched(log: &LogName) -> &'static str {
         LogName::Trajectories => "trajectories",
         LogName::Screenshots => "screenshots",
         LogName::Memory(_) => "memory",
+    }
+}
+
+/// Returns the names that a pattern may match.
+fn names_of(pattern: &SessionPattern) -> Names {
+    match pattern.name() {
+        Some(name) => Names::One(name.to_string()),
+        None => Names::From(pattern.stem().to_owned()),
     }
 }
 
@@ -135,20 +148,41 @@ impl SearchQuery {
         service: &Service,
         caller: &Caller,
     ) -> Result<SearchPage, ServiceError> {
-        let Self { query, session, prefix, log, agent, since, limit, passed } = self;
-        let reader = caller.clone();
-        let reaches = move |name: &SessionName| {
-            session.as_ref().is_none_or(|only| only == name)
-                && name.as_str().starts_with(&prefix)
-                && reader.reaches(name)
-        };
-        let reader = caller.clone();
-        let sees =
-            move |name: &LogName| log.is_none_or(|log| log == searched(name)) && reader.sees(name);
-        let sought =
-            Sought { query, session: Arc::new(reaches), log: Arc::new(sees), agent, since };
-        let Hits { hits, next } = service.search(sought, passed, limit).await?;
+        let reach = self.reach(caller);
+        let sought = Sought { query: self.query, reach };
+        let Hits { hits, next, is_cut } = service.search(sought, self.passed, self.limit).await?;
         let hits = hits.into_iter().map(HitBody::of).collect();
-        Ok(SearchPage { hits, next: next.map(|next| next.to_string()) })
+        Ok(SearchPage { hits, next: next.map(|next| next.to_string()), cut: is_cut })
+    }
+
+    /// Returns what is asked for of that which the caller may read.
+    fn reach(&self, caller: &Caller) -> Reach {
+        let names = match (&self.session, caller.patterns()) {
+            (Some(session), _) => vec![Names::One(session.to_string())],
+            (None, None) => vec![Names::From(String::new())],
+            (None, Some(patterns)) => patterns.iter().map(names_of).collect(),
+        };
+        let names = names.into_iter().filter_map(|names| names.within(&self.prefix)).collect();
+        let reader = caller.clone();
+        let admits = Arc::new(move |name: &SessionName| reader.reaches(name));
+        let logs = self.logs(caller);
+        let mut reach = Reach::new(names, admits, logs);
+        (reach.agent, reach.since) = (self.agent.clone(), self.since);
+        reach
+    }
+
+    fn logs(&self, caller: &Caller) -> Vec<Logs> {
+        let board = match self.log {
+            None => Some(Logs::Board),
+            Some(log) => LogName::of_board(log).map(Logs::One),
+        };
+        // Of memories by agent there is one: the agent's own.
+        let owner = self.agent.as_ref().or_else(|| caller.limited_to());
+        let memories = match owner.map(|owner| LogName::Memory(owner.clone())) {
+            None => Some(Logs::Memories),
+            Some(memory) => caller.sees(&memory).then_some(Logs::One(memory)),
+        };
+        let wants_memories = self.log.is_none() || board.is_none();
+        board.into_iter().chain(memories.filter(|_| wants_memories)).collect()
     }
 }

@@ -83,6 +83,16 @@ impl Caller {
         }
     }
 
+    /// Returns the patterns of the names that the caller reaches; `None` if it reaches all.
+    #[must_use]
+    pub fn patterns(&self) -> Option<&[SessionPattern]> {
+        match &self.0 {
+            Kind::Anyone(_) | Kind::Signed => None,
+            Kind::Bearer(grant) => Some(&grant.token().sessions),
+            Kind::Nobody => Some(&[]),
+        }
+    }
+
     /// Returns the prefixes of all names that the caller reaches.
     #[must_use]
     pub fn stems(&self) -> Vec<String> {

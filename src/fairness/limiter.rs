@@ -25,6 +25,8 @@ const FIRST_PART: u64 = 64;
 pub enum Share {
     /// All of it, for places that are held briefly and served in turn.
     All,
+    /// One unit, so that the others are left to other clients.
+    One,
     /// Its maximum, which leaves a fifth of the pool to others: for places that a client holds as long as it likes.
     LeavesRest,
 }
@@ -84,7 +86,7 @@ impl Limiter {
     #[must_use]
     pub fn new(one_max: u64, waiting_max: usize, share: Share) -> Self {
         let units = match share {
-            Share::All => one_max,
+            Share::All | Share::One => one_max,
             Share::LeavesRest => one_max.saturating_add(one_max.div_ceil(TIMES_FREE)),
         };
         let state = Mutex::default();
@@ -201,6 +203,7 @@ impl Inner {
         let held = state.clients.get(&client).map_or(0, |client| client.held);
         match self.share {
             Share::All => true,
+            Share::One => held == 0,
             Share::LeavesRest => {
                 let is_first = held == 0 && units <= (self.units / FIRST_PART).max(1);
                 is_first || held + units <= left.saturating_mul(TIMES_FREE)

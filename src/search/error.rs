@@ -8,6 +8,9 @@ pub enum SearchError {
     /// The file is damaged, or is not an index of this version.
     #[error("the search index is damaged")]
     Damaged,
+    /// The search was ended before it was done.
+    #[error("the search was ended")]
+    Ended,
     /// The index could not be read or written.
     #[error("the search index cannot be used")]
     Sqlite(#[source] rusqlite::Error),

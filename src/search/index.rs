@@ -1,42 +1,42 @@
-//! The index: a SQLite database with the words of each entry (FTS5, without the texts) and the place of each.
+//! The index: a SQLite database with the words of each entry, without the texts.
+//!
+//! Its rows are kept apart by session and log, and a search reads those in its reach alone: what a caller may not read
+//! changes neither an answer nor the work for it.
 
-use std::collections::{HashMap, hash_map};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, params};
 use uuid::Uuid;
 
+use super::batch::{Batch, SEGMENT, Segment, SegmentRow, SessionKey};
 use super::error::SearchError;
+use super::log_key::log_of;
+use super::matching::matches;
 use super::query::Query;
-use super::text::segmented;
-use crate::board::{
-    AgentName, Epoch, LogName, Revision, Seq, SessionId, SessionName, Timestamp, size,
-};
+use super::reach::Reach;
+use super::segment::{SegmentReader, TABLES};
+use super::words::{QueryWords, Words};
+use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
 
 /// The version of the file. A file of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
-/// The tokenizer: words of letters, digits and combining marks, without case and accents.
-pub(super) const TOKENIZER: &str =
-    "tokenize = \"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\"";
-
-/// The maximum number of matches that are ranked, the last indexed first.
+/// The maximum number of matches that are ranked: the best ones.
 pub const RANKED_MAX: usize = 10_000;
 
-/// The maximum number of matches that a query examines, those that the caller may not see included.
-pub const EXAMINED_MAX: usize = 100_000;
+/// The maximum number of occurrences of its words that a query reads, within its reach.
+pub const EXAMINED_MAX: usize = 4_000_000;
 
 /// The pages of the file that a connection keeps in memory, in KiB.
 const CACHE_KIB: i64 = 8 << 10;
 
 /// The size to which the file's log is cut when it begins anew.
 const LOG_BYTES: i64 = 4 << 20;
-
-/// The number of pages that are merged at once to erase words.
-const ERASED_PAGES: i64 = 500;
 
 /// The number of connections that are kept for queries.
 const READERS_MAX: usize = 2;
@@ -46,8 +46,15 @@ const READERS_MAX: usize = 2;
 pub struct Index {
     path: PathBuf,
     epoch: Epoch,
-    writer: Mutex<Connection>,
+    writer: Mutex<Writer>,
     readers: Mutex<Readers>,
+}
+
+/// The writing connection, and the tokenizer of texts.
+#[derive(Debug)]
+struct Writer {
+    connection: Connection,
+    words: Words,
 }
 
 /// Idle connections for queries. Those of an earlier file are closed when they come back.
@@ -70,26 +77,7 @@ pub struct Position {
 pub(crate) const SESSION_BYTES: usize =
     size::hashed(size_of::<(SessionName, Position)>()) + size::shared(16);
 
-/// A session within the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionKey(i64);
-
-/// An entry to be indexed.
-#[derive(Clone, Copy, Debug)]
-pub struct Document<'a> {
-    /// Its log.
-    pub log: &'a LogName,
-    /// Its place in the log.
-    pub seq: Seq,
-    /// The time of the append.
-    pub at: Timestamp,
-    /// The author, if named.
-    pub agent: Option<&'a AgentName>,
-    /// Its text.
-    pub text: &'a str,
-}
-
-/// A match, best first.
+/// A match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// The session.
@@ -98,26 +86,17 @@ pub struct Ranked {
     pub log: LogName,
     /// The entry.
     pub seq: Seq,
-    /// The rank by BM25; higher is better.
+    /// The rank by the entry's text alone; higher is better.
     pub score: f64,
 }
 
-/// The selection among the matches.
-pub struct Accept<'a> {
-    /// Returns true for a session that is searched.
-    pub session: &'a dyn Fn(&SessionName) -> bool,
-    /// Returns true for a log that is searched.
-    pub log: &'a dyn Fn(&LogName) -> bool,
-    /// The author of the entries, if selected.
-    pub agent: Option<&'a AgentName>,
-    /// The time of the oldest entry, if selected.
-    pub since: Option<Timestamp>,
-}
-
-impl std::fmt::Debug for Accept<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Accept").field("agent", &self.agent).finish_non_exhaustive()
-    }
+/// The matches of a query, best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// At most [`RANKED_MAX`].
+    pub ranked: Vec<Ranked>,
+    /// True if there may be more within reach.
+    pub is_cut: bool,
 }
 
 impl Index {
@@ -133,7 +112,8 @@ impl Index {
             Ok(None) | Err(SearchError::Damaged) => made(path, epoch)?,
             Err(error) => return Err(error),
         };
-        let (writer, readers) = (Mutex::new(connection), Mutex::default());
+        let writer = Mutex::new(Writer { connection, words: Words::new()? });
+        let readers = Mutex::default();
         Ok(Self { path: path.to_owned(), epoch, writer, readers })
     }
 
@@ -144,11 +124,11 @@ impl Index {
     /// [`SearchError`] if that fails.
     pub fn reset(&self) -> Result<(), SearchError> {
         let mut writer = self.writer.lock();
-        *writer = Connection::open_in_memory()?;
+        writer.connection = Connection::open_in_memory()?;
         let mut readers = self.readers.lock();
         readers.idle.clear();
         readers.generation += 1;
-        *writer = made(&self.path, self.epoch)?;
+        writer.connection = made(&self.path, self.epoch)?;
         Ok(())
     }
 
@@ -159,13 +139,14 @@ impl Index {
     /// [`SearchError`] if the file cannot be read.
     pub fn positions(&self) -> Result<HashMap<SessionName, Position>, SearchError> {
         let writer = self.writer.lock();
-        let mut select = writer.prepare("SELECT name, session, revision FROM sessions")?;
+        let sql = "SELECT name, session, revision FROM sessions";
+        let mut select = writer.connection.prepare(sql)?;
         let mut rows = select.query([])?;
         let mut positions = HashMap::new();
         while let Some(row) = rows.next()? {
-            let (name, session, revision): (String, [u8; 16], i64) =
+            let (name, session, revision): (Vec<u8>, [u8; 16], i64) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
-            let name = name.parse().map_err(|_| SearchError::Damaged)?;
+            let name = named(&name).ok_or(SearchError::Damaged)?;
             let session = SessionId(Uuid::from_bytes(session));
             positions
                 .insert(name, Position { session, revision: Revision(revision.cast_unsigned()) });
@@ -183,13 +164,11 @@ impl Index {
         change: impl FnOnce(&mut Batch<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut writer = self.writer.lock();
-        let transaction = writer.transaction().map_err(SearchError::from)?;
-        let mut batch = Batch { connection: &transaction, has_removed: false };
+        let Writer { connection, words } = &mut *writer;
+        let transaction = connection.transaction().map_err(SearchError::from)?;
+        let mut batch = Batch::new(&transaction, words);
         change(&mut batch)?;
-        if batch.has_removed {
-            let note = "UPDATE origin SET has_removed = TRUE WHERE NOT has_removed";
-            transaction.execute(note, []).map_err(SearchError::from)?;
-        }
+        batch.finish()?;
         transaction.commit().map_err(SearchError::from)?;
         Ok(())
     }
@@ -200,49 +179,50 @@ impl Index {
     ///
     /// [`SearchError`] if SQLite cannot.
     pub fn rest(&self) -> Result<(), SearchError> {
-        Ok(self.writer.lock().release_memory()?)
+        Ok(self.writer.lock().connection.release_memory()?)
     }
 
-    /// Returns true if the file has words of entries that were removed.
+    /// Returns true if the file has words of entries that were removed, or segments to merge.
     ///
     /// # Errors
     ///
     /// [`SearchError`] if the file cannot be read.
-    pub fn has_removed(&self) -> Result<bool, SearchError> {
+    pub fn is_untidy(&self) -> Result<bool, SearchError> {
         let writer = self.writer.lock();
-        Ok(writer.query_row("SELECT has_removed FROM origin", [], |row| row.get(0))?)
+        let sql = "SELECT EXISTS (SELECT 1 FROM untidy)";
+        Ok(writer.connection.query_row(sql, [], |row| row.get(0))?)
     }
 
-    /// Erases words of removed entries, a piece at a time. Returns true if there is more to do; the first piece of
-    /// each pass is `begins`.
+    /// Erases words of removed entries and merges segments, one log at a time. Returns true if there is more to do.
     ///
     /// # Errors
     ///
     /// [`SearchError`] if the file cannot be written.
-    pub fn erase(&self, begins: bool) -> Result<bool, SearchError> {
-        let writer = self.writer.lock();
-        let before = writer.total_changes();
-        // A negative number of pages begins to merge all parts into one, which leaves out what was removed.
-        let pages = if begins { -ERASED_PAGES } else { ERASED_PAGES };
-        let mut merge =
-            writer.prepare_cached("INSERT INTO words(words, rank) VALUES ('merge', ?)")?;
-        merge.execute([pages])?;
-        // SQLite's documentation: with fewer than two changes there was nothing to merge.
-        if writer.total_changes() - before >= 2 {
-            return Ok(true);
+    pub fn tidy(&self) -> Result<bool, SearchError> {
+        let mut writer = self.writer.lock();
+        let Writer { connection, words } = &mut *writer;
+        let transaction = connection.transaction()?;
+        let more = Batch::new(&transaction, words).tidy()?;
+        transaction.commit()?;
+        if !more {
+            // A query that still reads the log keeps it; the next pass cuts it.
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         }
-        writer.execute("UPDATE origin SET has_removed = FALSE", [])?;
-        // A query that still reads the log keeps it; the next pass cuts it.
-        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(false)
+        Ok(more)
     }
 
-    /// Returns the matches of a query that are accepted, best first; of equal ones, the last indexed first.
+    /// Returns the matches of a query within reach, best first; of equal ones, the newest first. `goes_on` is asked
+    /// between segments.
     ///
     /// # Errors
     ///
-    /// [`SearchError`] if the file cannot be read.
-    pub fn search(&self, query: &Query, accept: &Accept<'_>) -> Result<Vec<Ranked>, SearchError> {
+    /// [`SearchError`] if the file cannot be read, or [`SearchError::Ended`] if the search does not go on.
+    pub fn search(
+        &self,
+        query: &Query,
+        reach: &Reach,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Found, SearchError> {
         let (idle, generation) = {
             let mut readers = self.readers.lock();
             (readers.idle.pop(), readers.generation)
@@ -251,7 +231,8 @@ impl Index {
             Some(reader) => reader,
             None => opened(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
         };
-        let found = matches(&reader, query, accept)?;
+        let words = Words::new()?.query(query)?;
+        let found = found(&reader, &words, reach, goes_on)?;
         let mut readers = self.readers.lock();
         if readers.generation == generation && readers.idle.len() < READERS_MAX {
             readers.idle.push(reader);
@@ -260,170 +241,13 @@ impl Index {
     }
 }
 
-/// A change of the index under way.
-#[derive(Debug)]
-pub struct Batch<'a> {
-    connection: &'a Connection,
-    has_removed: bool,
-}
-
-impl Batch<'_> {
-    /// Returns the key of a session, which is empty if it is new.
-    ///
-    /// # Errors
-    ///
-    /// [`SearchError`] if the file cannot be written.
-    pub fn session(&mut self, name: &SessionName) -> Result<SessionKey, SearchError> {
-        let sql = "SELECT id FROM sessions WHERE name = ?";
-        let known = self.connection.prepare_cached(sql)?;
-        if let Some(id) = id_of(known, name.as_str())? {
-            return Ok(SessionKey(id));
-        }
-        let sql = "INSERT INTO sessions(name, session, revision) VALUES (?, zeroblob(16), 0)";
-        self.connection.prepare_cached(sql)?.execute([name.as_str()])?;
-        Ok(SessionKey(self.connection.last_insert_rowid()))
-    }
-
-    /// Notes how far a session was followed.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn reached(&mut self, key: SessionKey, at: Position) -> Result<(), SearchError> {
-        let sql = "UPDATE sessions SET session = ?, revision = ? WHERE id = ?";
-        let mut update = self.connection.prepare_cached(sql)?;
-        update.execute(params![at.session.0.as_bytes(), signed(at.revision.0), key.0])?;
-        Ok(())
-    }
-
-    /// Removes a session with its entries.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn forget(&mut self, name: &SessionName) -> Result<(), SearchError> {
-        let key = self.session(name)?;
-        self.clear(key)?;
-        self.connection.prepare_cached("DELETE FROM sessions WHERE id = ?")?.execute([key.0])?;
-        Ok(())
-    }
-
-    /// Removes all entries of a session.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn clear(&mut self, key: SessionKey) -> Result<(), SearchError> {
-        self.remove_all("session = ?1", params![key.0])
-    }
-
-    /// Removes all entries of a log.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn clear_log(&mut self, key: SessionKey, log: &LogName) -> Result<(), SearchError> {
-        let log = self.log(log)?;
-        self.remove_all("session = ?1 AND log = ?2", params![key.0, log])
-    }
-
-    /// Removes the entries of a log from `first` to `last`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn remove(
-        &mut self,
-        key: SessionKey,
-        log: &LogName,
-        first: Seq,
-        last: Seq,
-    ) -> Result<(), SearchError> {
-        let log = self.log(log)?;
-        let places = "session = ?1 AND log = ?2 AND seq BETWEEN ?3 AND ?4";
-        self.remove_all(places, params![key.0, log, signed(first.0), signed(last.0)])
-    }
-
-    /// Indexes an entry, in place of what was indexed of it.
-    ///
-    /// # Errors
-    ///
-    /// As for [`session`](Self::session).
-    pub fn put(&mut self, key: SessionKey, document: Document<'_>) -> Result<(), SearchError> {
-        let Document { log, seq, at, agent, text } = document;
-        let log = self.log(log)?;
-        let sql = "SELECT id FROM entries WHERE session = ? AND log = ? AND seq = ?";
-        let mut known = self.connection.prepare_cached(sql)?;
-        let place = params![key.0, log, signed(seq.0)];
-        let known: Option<i64> = known.query_row(place, |row| row.get(0)).optional()?;
-        if let Some(id) = known {
-            self.has_removed = true;
-            for sql in ["DELETE FROM words WHERE rowid = ?", "DELETE FROM entries WHERE id = ?"] {
-                self.connection.prepare_cached(sql)?.execute([id])?;
-            }
-        }
-        if text.is_empty() {
-            return Ok(());
-        }
-        let agent = agent.map(|agent| self.agent(agent)).transpose()?;
-        let sql = "INSERT INTO entries(session, log, seq, at, agent) VALUES (?, ?, ?, ?, ?)";
-        let mut insert = self.connection.prepare_cached(sql)?;
-        insert.execute(params![key.0, log, signed(seq.0), at.0, agent])?;
-        let id = self.connection.last_insert_rowid();
-        let mut insert =
-            self.connection.prepare_cached("INSERT INTO words(rowid, text) VALUES (?, ?)")?;
-        insert.execute(params![id, segmented(text)])?;
-        Ok(())
-    }
-
-    fn remove_all(
-        &mut self,
-        places: &str,
-        values: impl rusqlite::Params + Copy,
-    ) -> Result<(), SearchError> {
-        let words =
-            format!("DELETE FROM words WHERE rowid IN (SELECT id FROM entries WHERE {places})");
-        if self.connection.prepare_cached(&words)?.execute(values)? > 0 {
-            let entries = format!("DELETE FROM entries WHERE {places}");
-            self.connection.prepare_cached(&entries)?.execute(values)?;
-            self.has_removed = true;
-        }
-        Ok(())
-    }
-
-    /// Returns the number of a log: those of the board come first, then the memories.
-    fn log(&mut self, log: &LogName) -> Result<i64, SearchError> {
-        if let Some((at, _)) = (0_i64..).zip(LogName::BOARD).find(|(_, board)| board == log) {
-            return Ok(at);
-        }
-        let LogName::Memory(agent) = log else { return Err(SearchError::Damaged) };
-        Ok(self.agent(agent)? + MEMORIES_FROM)
-    }
-
-    fn agent(&mut self, agent: &AgentName) -> Result<i64, SearchError> {
-        let known = self.connection.prepare_cached("SELECT id FROM agents WHERE name = ?")?;
-        if let Some(id) = id_of(known, agent.as_str())? {
-            return Ok(id);
-        }
-        let mut insert = self.connection.prepare_cached("INSERT INTO agents(name) VALUES (?)")?;
-        insert.execute([agent.as_str()])?;
-        Ok(self.connection.last_insert_rowid())
-    }
-}
-
-/// The number of the log of the memory of agent 0; rows begin with 1.
-const MEMORIES_FROM: i64 = 3;
-
 /// SQLite's integers are signed. No seq or revision is this large.
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn id_of(
-    mut statement: rusqlite::CachedStatement<'_>,
-    name: &str,
-) -> Result<Option<i64>, SearchError> {
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+fn named(name: &[u8]) -> Option<SessionName> {
+    std::str::from_utf8(name).ok()?.parse().ok()
 }
 
 /// Opens the file if it is an index of this version and epoch.
@@ -455,21 +279,21 @@ fn made(path: &Path, epoch: Epoch) -> Result<Connection, SearchError> {
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL;
          BEGIN;
-         CREATE TABLE origin(epoch BLOB NOT NULL, has_removed INTEGER NOT NULL);
+         CREATE TABLE origin(epoch BLOB NOT NULL, last_segment INTEGER NOT NULL);
          CREATE TABLE sessions(
-             id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, session BLOB NOT NULL,
+             id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE, session BLOB NOT NULL,
              revision INTEGER NOT NULL);
-         CREATE TABLE agents(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-         CREATE TABLE entries(
-             id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, log INTEGER NOT NULL,
-             seq INTEGER NOT NULL, at INTEGER NOT NULL, agent INTEGER);
-         CREATE UNIQUE INDEX places ON entries(session, log, seq);
-         CREATE VIRTUAL TABLE words
-             USING fts5(text, content = '', contentless_delete = 1, {TOKENIZER});
+         CREATE TABLE segments(
+             session INTEGER NOT NULL, log TEXT NOT NULL, id INTEGER NOT NULL, first_seq INTEGER NOT NULL,
+             last_seq INTEGER NOT NULL, words INTEGER NOT NULL, newest INTEGER NOT NULL, dead BLOB NOT NULL,
+             PRIMARY KEY (session, log, id)) WITHOUT ROWID;
+         CREATE TABLE untidy(
+             session INTEGER NOT NULL, log TEXT NOT NULL, PRIMARY KEY (session, log)) WITHOUT ROWID;
+         {TABLES}
          PRAGMA user_version = {VERSION};
          COMMIT;"
     ))?;
-    connection.execute("INSERT INTO origin VALUES (?, FALSE)", [epoch.0.to_be_bytes()])?;
+    connection.execute("INSERT INTO origin VALUES (?, 0)", [epoch.0.to_be_bytes()])?;
     Ok(connection)
 }
 
@@ -484,81 +308,111 @@ fn opened(path: &Path, flags: OpenFlags) -> Result<Connection, SearchError> {
     Ok(connection)
 }
 
-fn matches(
-    reader: &Connection,
-    query: &Query,
-    accept: &Accept<'_>,
-) -> Result<Vec<Ranked>, SearchError> {
-    let mut select = reader.prepare_cached(
-        "SELECT entries.session, entries.log, entries.seq, entries.at, entries.agent, bm25(words)
-         FROM words JOIN entries ON entries.id = words.rowid
-         WHERE words MATCH ? ORDER BY words.rowid DESC",
-    )?;
-    let mut rows = select.query([query.expression()])?;
-    let agent = match accept.agent {
-        Some(agent) => {
-            let known = reader.prepare_cached("SELECT id FROM agents WHERE name = ?")?;
-            let Some(id) = id_of(known, agent.as_str())? else { return Ok(Vec::new()) };
-            Some(id)
-        }
-        None => None,
-    };
-    let (mut sessions, mut logs) = (HashMap::new(), HashMap::new());
-    let (mut found, mut examined) = (Vec::new(), 0);
-    while found.len() < RANKED_MAX
-        && examined < EXAMINED_MAX
-        && let Some(row) = rows.next()?
-    {
-        examined += 1;
-        let since = accept.since.is_none_or(|since| row.get(3).is_ok_and(|at: i64| at >= since.0));
-        if !since || agent.is_some() && row.get::<_, Option<i64>>(4)? != agent {
-            continue;
-        }
-        let (session, log): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let in_session = admitted(&mut sessions, session, || {
-            Ok(session_name(reader, session)?.filter(|name| (accept.session)(name)))
-        })?;
-        let in_log = admitted(&mut logs, log, || {
-            Ok(log_name(reader, log)?.filter(|name| (accept.log)(name)))
-        })?;
-        if in_session && in_log {
-            let (seq, score): (i64, f64) = (row.get(2)?, row.get(5)?);
-            found.push((session, log, Seq(seq.cast_unsigned()), -score));
+/// A segment within reach.
+struct Reached {
+    session: SessionName,
+    log: LogName,
+    segment: Segment,
+}
+
+/// Returns the segments within reach, those with the newest entries first.
+fn reached(reader: &Connection, reach: &Reach) -> Result<Vec<Reached>, SearchError> {
+    let mut all = Vec::new();
+    let names = "SELECT id, name FROM sessions WHERE name >= ? AND name < ? ORDER BY name";
+    let segments = format!("{SEGMENT} WHERE session = ? AND log >= ? AND log < ?");
+    let (mut names, mut segments) =
+        (reader.prepare_cached(names)?, reader.prepare_cached(&segments)?);
+    let logs = reach.log_ranges();
+    for (from, to) in reach.name_ranges() {
+        let mut rows = names.query(params![from, to])?;
+        while let Some(row) = rows.next()? {
+            let name = row.get_ref(1)?.as_blob().map_err(|_| SearchError::Damaged)?;
+            let session = named(name).ok_or(SearchError::Damaged)?;
+            if !(reach.admits)(&session) {
+                continue;
+            }
+            let key = SessionKey(row.get(0)?);
+            for (from, to) in &logs {
+                for row in segments.query_map(params![key.0, from, to], SegmentRow::read)? {
+                    let row = row?;
+                    let log = log_of(&row.log).ok_or(SearchError::Damaged)?;
+                    let (session, segment) = (session.clone(), row.segment()?);
+                    all.push(Reached { session, log, segment });
+                }
+            }
         }
     }
-    // The sort is stable: of equal scores, the last indexed comes first.
-    found.sort_by(|a, b| b.3.total_cmp(&a.3));
-    let ranked = found.into_iter().filter_map(|(session, log, seq, score)| {
-        let (session, log) = (sessions.get(&session)?.clone()?, logs.get(&log)?.clone()?);
-        Some(Ranked { session, log, seq, score })
+    all.sort_by(|a, b| {
+        let newest = b.segment.newest.cmp(&a.segment.newest);
+        newest.then_with(|| {
+            (&a.session, &a.log, a.segment.id).cmp(&(&b.session, &b.log, b.segment.id))
+        })
     });
-    Ok(ranked.collect())
+    Ok(all)
 }
 
-/// Returns true if the caller admits a name, which is looked up once.
-fn admitted<T>(
-    known: &mut HashMap<i64, Option<T>>,
-    id: i64,
-    look_up: impl FnOnce() -> Result<Option<T>, SearchError>,
-) -> Result<bool, SearchError> {
-    Ok(match known.entry(id) {
-        hash_map::Entry::Occupied(place) => place.get().is_some(),
-        hash_map::Entry::Vacant(place) => place.insert(look_up()?).is_some(),
-    })
+/// A match before it is ranked.
+struct Candidate {
+    reached: usize,
+    seq: u64,
+    at: i64,
+    score: f64,
 }
 
-fn session_name(reader: &Connection, id: i64) -> Result<Option<SessionName>, SearchError> {
-    let mut select = reader.prepare_cached("SELECT name FROM sessions WHERE id = ?")?;
-    let name: Option<String> = select.query_row([id], |row| row.get(0)).optional()?;
-    Ok(name.and_then(|name| name.parse().ok()))
-}
-
-fn log_name(reader: &Connection, id: i64) -> Result<Option<LogName>, SearchError> {
-    if let Some(board) = usize::try_from(id).ok().and_then(|at| LogName::BOARD.get(at)) {
-        return Ok(Some(board.clone()));
+impl Candidate {
+    /// Orders by score; of equal ones the newest comes first.
+    fn order(&self, other: &Self, all: &[Reached]) -> Ordering {
+        let place =
+            |one: &Self| all.get(one.reached).map(|reached| (&reached.session, &reached.log));
+        let by_score = other.score.total_cmp(&self.score).then(other.at.cmp(&self.at));
+        by_score.then_with(|| place(self).cmp(&place(other))).then(other.seq.cmp(&self.seq))
     }
-    let mut select = reader.prepare_cached("SELECT name FROM agents WHERE id = ?")?;
-    let agent = id - MEMORIES_FROM;
-    let name: Option<String> = select.query_row([agent], |row| row.get(0)).optional()?;
-    Ok(name.and_then(|name| name.parse().ok()).map(LogName::Memory))
 }
+
+fn found(
+    reader: &Connection,
+    words: &QueryWords,
+    reach: &Reach,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Found, SearchError> {
+    // All is read as of one moment: a merge in between would take a segment away.
+    let reader = reader.unchecked_transaction()?;
+    let all = reached(&reader, reach)?;
+    let (mut candidates, mut left, mut is_cut) = (Vec::new(), EXAMINED_MAX, false);
+    for (at, one) in all.iter().enumerate() {
+        if !goes_on() {
+            return Err(SearchError::Ended);
+        }
+        if left == 0 {
+            is_cut = true;
+            break;
+        }
+        let mut segment = SegmentReader::new(&reader, one.segment.id);
+        for found in matches(&segment, words, &mut left)? {
+            let filed = segment.document(found.document)?;
+            let is_wanted = reach.since.is_none_or(|since| filed.at >= since.0)
+                && reach.author_in(&one.log).is_none_or(|author| filed.agent == author)
+                && !one.segment.dead.has(filed.seq);
+            if is_wanted {
+                let (seq, score) = (filed.seq, found.score);
+                candidates.push(Candidate { reached: at, seq, at: filed.at, score });
+            }
+        }
+        if candidates.len() > 2 * RANKED_MAX {
+            candidates.sort_unstable_by(|a, b| a.order(b, &all));
+            candidates.truncate(RANKED_MAX);
+            is_cut = true;
+        }
+    }
+    candidates.sort_unstable_by(|a, b| a.order(b, &all));
+    is_cut |= candidates.len() > RANKED_MAX;
+    candidates.truncate(RANKED_MAX);
+    let ranked = candidates.into_iter().filter_map(|Candidate { reached, seq, score, .. }| {
+        let Reached { session, log, .. } = all.get(reached)?;
+        Some(Ranked { session: session.clone(), log: log.clone(), seq: Seq(seq), score })
+    });
+    Ok(Found { ranked: ranked.collect(), is_cut })
+}
+
+#[cfg(test)]
+mod tests;

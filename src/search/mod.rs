@@ -2,19 +2,26 @@
 //!
 //! The index is made from the board and may be deleted at any time. It holds words and places, not the texts.
 
+mod batch;
 mod error;
 mod index;
+mod log_key;
+mod matching;
+mod postings;
 mod query;
+mod reach;
+mod segment;
 mod snippet;
 mod text;
 mod words;
 
+pub use batch::{Batch, Document, SessionKey};
 pub use error::SearchError;
 pub(crate) use index::SESSION_BYTES;
-pub use index::{
-    Accept, Batch, Document, EXAMINED_MAX, Index, Position, RANKED_MAX, Ranked, SessionKey,
-};
+pub use index::{EXAMINED_MAX, Found, Index, Position, RANKED_MAX, Ranked};
+pub use log_key::{log_key, log_of};
 pub use query::{InvalidQuery, QUERY_BYTES_MAX, Query, TERMS_MAX};
+pub use reach::{Logs, Names, Reach};
 pub use snippet::snippets;
 pub use text::{TEXT_BYTES_MAX, text_of};
-pub use words::{Word, WordQuery, Words};
+pub use words::{Phrase, QueryWords, Word, Words};

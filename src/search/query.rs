@@ -63,13 +63,18 @@ impl FromStr for Query {
         }
         let (mut query, mut rest) =
             (Self { wanted: Vec::new(), unwanted: Vec::new() }, text.trim());
+        let mut number = 0;
         while !rest.is_empty() {
             let (is_unwanted, term, after) = term(rest)?;
             let terms = if is_unwanted { &mut query.unwanted } else { &mut query.wanted };
-            terms.push(term);
+            number += 1;
+            // A repeated term finds nothing more.
+            if !terms.contains(&term) {
+                terms.push(term);
+            }
             rest = after.trim_start();
         }
-        if query.wanted.len() + query.unwanted.len() > TERMS_MAX {
+        if number > TERMS_MAX {
             return Err(InvalidQuery::TooMany);
         }
         match (query.wanted.is_empty(), query.unwanted.is_empty()) {
@@ -157,6 +162,7 @@ mod tests {
         assert_eq!(parsed("a-b -\"c de\"* -e"), r#"("a-b") NOT ("c de" * OR "e")"#);
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
+        assert_eq!(parsed("a b a -c -c \"b\" b*"), r#"("a" AND "b" AND "b" *) NOT ("c")"#);
         assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
     }
 

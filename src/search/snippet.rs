@@ -5,9 +5,9 @@
 use rusqlite::Connection;
 
 use super::error::SearchError;
-use super::index::TOKENIZER;
 use super::query::Query;
 use super::text::{GAP, segmented};
+use super::words::TOKENIZER;
 
 /// The maximum number of words in a snippet.
 const WORDS_MAX: u32 = 32;
@@ -15,18 +15,27 @@ const WORDS_MAX: u32 = 32;
 /// Mark the beginning and end of a match in SQLite's snippet; no text contains them.
 const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
-/// Returns a snippet of each text that the query matches: HTML whose only tags are `<mark>` and `</mark>`.
+/// Returns a snippet of each text that the query matches: HTML whose only tags are `<mark>` and `</mark>`. `goes_on` is
+/// asked between texts.
 ///
 /// # Errors
 ///
-/// [`SearchError`] if SQLite fails.
-pub fn snippets(query: &Query, texts: &[String]) -> Result<Vec<Option<String>>, SearchError> {
-    let mut found = vec![None; texts.len()];
+/// [`SearchError`] if SQLite fails, or [`SearchError::Ended`].
+pub fn snippets(
+    query: &Query,
+    texts: impl IntoIterator<Item = String>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Vec<Option<String>>, SearchError> {
+    let mut found = Vec::new();
     let memory = Connection::open_in_memory()?;
     memory.execute_batch(&format!("CREATE VIRTUAL TABLE texts USING fts5(text, {TOKENIZER})"))?;
     let mut insert = memory.prepare("INSERT INTO texts(rowid, text) VALUES (?, ?)")?;
     for (at, text) in (0_i64..).zip(texts) {
-        insert.execute((at, segmented(text)))?;
+        if !goes_on() {
+            return Err(SearchError::Ended);
+        }
+        insert.execute((at, segmented(&text)))?;
+        found.push(None);
     }
     let [begin, end] = MARKS;
     let sql = "SELECT rowid, snippet(texts, 0, ?, ?, '…', ?) FROM texts WHERE texts MATCH ?";
@@ -64,7 +73,7 @@ mod tests {
     use super::*;
 
     fn snippet(query: &str, text: &str) -> Option<String> {
-        snippets(&query.parse().unwrap(), &[text.to_owned()]).unwrap().remove(0)
+        snippets(&query.parse().unwrap(), [text.to_owned()], &|| true).unwrap().remove(0)
     }
 
     #[test]

@@ -1,13 +1,16 @@
-//! Words of texts and queries, for an index that another engine keeps.
+//! Words of texts and queries.
 //!
-//! The same tokenizer makes them as in our own index, so that what is found is the same.
+//! SQLite's tokenizer makes them, as it does for snippets, so that what is found is what is marked.
 
 use rusqlite::Connection;
 
 use super::error::SearchError;
-use super::index::TOKENIZER;
 use super::query::Query;
 use super::text::segmented;
+
+/// The tokenizer: words of letters, digits and combining marks, without case and accents.
+pub(super) const TOKENIZER: &str =
+    "tokenize = \"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\"";
 
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
@@ -25,14 +28,22 @@ pub struct Word {
     pub place: u32,
 }
 
-/// The words that a text must have, and those that it must not have, so that a query may match it. A text that has
-/// them may still not match: phrases are not told.
+/// Words in a row. Of a prefix, the last one is the beginning of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phrase {
+    /// One word or more.
+    pub words: Vec<String>,
+    /// True for a prefix.
+    pub is_prefix: bool,
+}
+
+/// The words of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WordQuery {
-    /// Words, and true for the beginning of a word.
-    pub wanted: Vec<(String, bool)>,
-    /// Words that no match has, and true for the beginning of a word.
-    pub unwanted: Vec<(String, bool)>,
+pub struct QueryWords {
+    /// The phrases that a text must have.
+    pub wanted: Vec<Phrase>,
+    /// The phrases that a text must not have.
+    pub unwanted: Vec<Phrase>,
 }
 
 impl Words {
@@ -44,7 +55,7 @@ impl Words {
     pub fn new() -> Result<Self, SearchError> {
         let memory = Connection::open_in_memory()?;
         memory.execute_batch(&format!(
-            "CREATE VIRTUAL TABLE texts USING fts5(text, {TOKENIZER});
+            "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
              CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
         ))?;
         Ok(Self(memory))
@@ -56,49 +67,66 @@ impl Words {
     ///
     /// [`SearchError`] if SQLite fails.
     pub fn of(&self, text: &str) -> Result<Vec<Word>, SearchError> {
-        self.of_segmented(&segmented(text))
+        self.of_segmented(segmented(text))
     }
 
-    fn of_segmented(&self, text: &str) -> Result<Vec<Word>, SearchError> {
-        let insert = "INSERT INTO texts(rowid, text) VALUES (1, ?)";
-        self.0.prepare_cached(insert)?.execute([text])?;
-        let words = {
-            let select = "SELECT term, offset FROM words ORDER BY offset";
-            let mut select = self.0.prepare_cached(select)?;
-            let rows = select.query_map([], |row| {
-                Ok(Word { text: row.get(0)?, place: row.get::<_, u32>(1)?.saturating_add(1) })
-            })?;
-            rows.collect::<rusqlite::Result<Vec<Word>>>()?
-        };
-        self.0.prepare_cached("DELETE FROM texts WHERE rowid = 1")?.execute([])?;
-        Ok(words.into_iter().filter(|word| word.text.len() <= WORD_BYTES_MAX).collect())
+    fn of_segmented(&self, text: String) -> Result<Vec<Word>, SearchError> {
+        let mut words = Vec::new();
+        self.each([text], |text, _, place| {
+            words.push(Word { text: text.to_owned(), place: place.saturating_add(1) });
+        })?;
+        words.sort_unstable_by_key(|word| word.place);
+        Ok(words)
     }
 
-    /// Returns the words of a query.
+    /// Gives each word of segmented texts: in the order of words, then of texts, then of places, which count from 0.
+    pub(super) fn each(
+        &self,
+        texts: impl IntoIterator<Item = String>,
+        mut each: impl FnMut(&str, u32, u32),
+    ) -> Result<(), SearchError> {
+        // It is rolled back: the texts leave nothing.
+        let transaction = self.0.unchecked_transaction()?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO texts(rowid, text) VALUES (?, ?)")?;
+        for (at, text) in (0_i64..).zip(texts) {
+            insert.execute((at, text))?;
+        }
+        let mut select = transaction.prepare_cached("SELECT term, doc, offset FROM words")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let word = row.get_ref(0)?.as_str().map_err(|_| SearchError::Damaged)?;
+            if word.len() <= WORD_BYTES_MAX {
+                each(word, row.get(1)?, row.get(2)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the words of a query, each phrase once.
     ///
     /// # Errors
     ///
     /// [`SearchError`] if SQLite fails.
-    pub fn query(&self, query: &Query) -> Result<WordQuery, SearchError> {
-        let mut words = WordQuery::default();
-        for (text, is_prefix) in query.wanted() {
-            words.wanted.append(&mut self.term(text, is_prefix)?);
-        }
-        for (text, is_prefix) in query.unwanted() {
-            let mut term = self.term(text, is_prefix)?;
-            // A text may have the words of an excluded phrase, but not in a row.
-            if term.len() == 1 {
-                words.unwanted.append(&mut term);
-            }
-        }
-        Ok(words)
+    pub fn query(&self, query: &Query) -> Result<QueryWords, SearchError> {
+        let (wanted, unwanted) = (self.phrases(query.wanted())?, self.phrases(query.unwanted())?);
+        Ok(QueryWords { wanted, unwanted })
     }
 
-    fn term(&self, text: &str, is_prefix: bool) -> Result<Vec<(String, bool)>, SearchError> {
-        let words = self.of_segmented(text)?;
-        let last = words.len();
-        let numbered = (1..).zip(words);
-        Ok(numbered.map(|(n, word)| (word.text, is_prefix && n == last)).collect())
+    fn phrases<'a>(
+        &self,
+        terms: impl Iterator<Item = (&'a str, bool)>,
+    ) -> Result<Vec<Phrase>, SearchError> {
+        let mut phrases = Vec::new();
+        for (text, is_prefix) in terms {
+            let words = self.of_segmented(text.to_owned())?.into_iter().map(|word| word.text);
+            let phrase = Phrase { words: words.collect(), is_prefix };
+            // Two terms may be the same without case and accents.
+            if !phrase.words.is_empty() && !phrases.contains(&phrase) {
+                phrases.push(phrase);
+            }
+        }
+        Ok(phrases)
     }
 }
 
@@ -121,13 +149,42 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_its_words() {
+    fn words_come_in_order_and_leave_nothing() {
         let words = Words::new().unwrap();
-        let query = words.query(&"Disk \"is full\" err* -quota -\"a b\"".parse().unwrap()).unwrap();
-        let word = |text: &str, is_prefix| (text.to_owned(), is_prefix);
-        let wanted =
-            [word("disk", false), word("is", false), word("full", false), word("err", true)];
+        for _ in 0..2 {
+            let mut all = Vec::new();
+            let texts = ["b a b", "", "a c"].map(str::to_owned);
+            words
+                .each(texts, |word, text, place| all.push((word.to_owned(), text, place)))
+                .unwrap();
+            let word = |word: &str, text, place| (word.to_owned(), text, place);
+            let expected = [
+                word("a", 0, 1),
+                word("a", 2, 0),
+                word("b", 0, 0),
+                word("b", 0, 2),
+                word("c", 2, 1),
+            ];
+            assert_eq!(all, expected);
+        }
+    }
+
+    #[test]
+    fn a_query_is_its_words_each_phrase_once() {
+        let words = Words::new().unwrap();
+        let text = "Disk \"is full\" err* disk DÍSK err -quota -\"a b\" -Quota";
+        let query = words.query(&text.parse().unwrap()).unwrap();
+        let phrase = |words: &[&str], is_prefix| Phrase {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            is_prefix,
+        };
+        let wanted = [
+            phrase(&["disk"], false),
+            phrase(&["is", "full"], false),
+            phrase(&["err"], true),
+            phrase(&["err"], false),
+        ];
         assert_eq!(query.wanted, wanted);
-        assert_eq!(query.unwanted, [word("quota", false)]);
+        assert_eq!(query.unwanted, [phrase(&["quota"], false), phrase(&["a", "b"], false)]);
     }
 }

@@ -66,6 +66,12 @@ pub enum ServiceError {
     /// The server was started without search.
     #[error("there is no search on this server (--search off)")]
     SearchOff,
+    /// A search took longer than it may.
+    #[error(
+        "the search took longer than {} s; ask for rarer words, or in fewer sessions by 'session' or 'prefix'",
+        super::search::SEARCH_TIME_MAX.as_secs()
+    )]
+    SearchTooLong,
     /// The search index does not have all sessions yet.
     #[error("the search index is being made; try again later")]
     SearchNotReady,
@@ -196,7 +202,7 @@ impl ServiceError {
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
             Self::Compacted { .. } => Code::HistoryCompacted,
             Self::Archive { fault, .. } => fault.code(),
-            Self::Overloaded | Self::SearchNotReady => Code::Overloaded,
+            Self::Overloaded | Self::SearchTooLong | Self::SearchNotReady => Code::Overloaded,
             Self::SearchOff => Code::RouteNotFound,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,

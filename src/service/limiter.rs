@@ -23,6 +23,11 @@ impl WaitLimiter {
         Self(Limiter::new(at_once_max, waiting_max, Share::All))
     }
 
+    /// A limiter for work that takes long: one at once per client.
+    pub(super) fn one_each(at_once_max: u64, waiting_max: usize) -> Self {
+        Self(Limiter::new(at_once_max, waiting_max, Share::One))
+    }
+
     /// A limiter for work as long as the client likes: the maximum at once is per client and leaves a rest.
     pub(super) fn held(at_once_max: u64, waiting_max: usize) -> Self {
         Self(Limiter::new(at_once_max, waiting_max, Share::LeavesRest))

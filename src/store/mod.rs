@@ -34,7 +34,7 @@ pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub use sqlite::blob_store::BlobStore;
 pub(crate) use sqlite::index::HISTORY_BYTES;
-pub use texts::{TextChange, TextFound, TextQuery, TextStore};
+pub use texts::{TextChange, TextFound, TextLog, TextQuery, TextStore};
 pub use types::error::StoreError;
 pub use types::postgres_error::PostgresError;
 pub use types::progress::{Progress, Reached, Stage};

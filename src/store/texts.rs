@@ -1,6 +1,7 @@
 //! Texts of entries in a store that other servers write to: found by words, written by the leader.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::StoreError;
 use crate::board::{Revision, SessionId, Timestamp};
@@ -38,31 +39,42 @@ pub enum TextChange {
     Reached(Revision),
 }
 
-/// A query for entries by their words.
+/// A log with texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextLog {
+    /// The session.
+    pub session: SessionId,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// The log.
+    pub log: String,
+}
+
+/// A query for entries by their words. Nothing outside its logs is read for it.
 #[derive(Clone, Debug, Default)]
 pub struct TextQuery {
     /// Words that each has, and true for the beginning of a word.
     pub wanted: Vec<(String, bool)>,
     /// Words that none has, and true for the beginning of a word.
     pub unwanted: Vec<(String, bool)>,
-    /// The author, if selected.
-    pub agent: Option<String>,
+    /// The logs, and of each the author of its entries, if selected.
+    pub logs: Vec<(SessionId, String, Option<String>)>,
     /// The time of the oldest, if selected.
     pub since: Option<Timestamp>,
-    /// The maximum number of entries; beyond, the last of them by time.
+    /// The maximum number of entries: the best ones.
     pub limit: usize,
+    /// The longest time that the query may take.
+    pub time_max: Duration,
 }
 
 /// An entry that a query found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextFound {
-    /// The name of its session.
-    pub name: Vec<u8>,
-    /// The log.
-    pub log: String,
+    /// The place of its log in the query.
+    pub log: usize,
     /// The entry.
     pub seq: u64,
-    /// The rank; higher is better.
+    /// The rank by its text alone; higher is better.
     pub score: f64,
 }
 
@@ -86,9 +98,20 @@ pub trait TextStore {
     /// If they cannot be stored.
     fn change_texts(&self, changes: &[(SessionId, TextChange)]) -> Result<(), StoreError>;
 
-    /// Returns the entries of existing sessions that a query finds, the last ones first.
+    /// Returns the logs with texts of existing sessions, by ranges of names and of logs: each from the first to one that is
+    /// behind the last.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn find_texts(&self, query: &TextQuery) -> Result<Vec<TextFound>, StoreError>;
+    fn text_logs(
+        &self,
+        names: &[(Vec<u8>, Vec<u8>)],
+        logs: &[(String, String)],
+    ) -> Result<Vec<TextLog>, StoreError>;
+
+    /// Returns the entries that a query finds, the best ones first; of equal ones the newest. `None` if it took too long.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn find_texts(&self, query: &TextQuery) -> Result<Option<Vec<TextFound>>, StoreError>;
 }

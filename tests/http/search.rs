@@ -266,3 +266,53 @@ async fn another_agents_memory_is_found_by_no_query() {
     search(&house.b, "elsewhere", "&session=t1").await.problem(404, "session-not-found");
     assert_eq!(places(&search(&house.a, "open", "").await), ["s/requests/1"]);
 }
+
+/// The answers to queries of A in one of two worlds, which differ in what A may not read alone.
+async fn answers_of_a(hidden: &str) -> Vec<Value> {
+    let house = House::new().await;
+    let (session, admin) = (house.server.board("elsewhere"), &house.admin);
+    // Newest first in the order of names, whether or not two come within a millisecond.
+    for n in (0..5).rev() {
+        let board = house.server.board(&format!("s{n}"));
+        let items =
+            json!([{"t": format!("printer {} jam", "tray ".repeat(n))}, {"t": "printer ok"}]);
+        let post = board.request(Method::POST, "requests", &items.to_string());
+        ask(post.bearer_auth(admin)).await.is(201);
+    }
+    for n in 0..20 {
+        let items =
+            json!([{"t": format!("{hidden} {hidden}{n}")}, {"t": format!("{hidden} printer")}]);
+        let post = session.request(Method::POST, "trajectories", &items.to_string());
+        ask(post.bearer_auth(admin)).await.is(201);
+        let memory = json!({"step": n, "t": format!("{hidden} {hidden}")}).to_string();
+        house.sent(&house.b, Method::POST, "agents/B/memory", &memory).await.is(201);
+    }
+    for (name, board) in [("elsewhere", &session), ("s", &house.server.board("s"))] {
+        let head = ask(board.request(Method::GET, "", "").bearer_auth(admin)).await.revision();
+        let wait = format!("/v1/search?q=zz&session={name}&min_revision={head}&wait=30s");
+        ask(house.server.to(Method::GET, &wait).bearer_auth(admin)).await.is(200);
+    }
+    let mut answers = Vec::new();
+    for query in
+        ["printer", "print*", "printer -ok", "\"printer tray\"", "jam", "ja*", "jam printer", "dam"]
+    {
+        for more in ["", "&limit=2", "&limit=2&after=1", "&agent=B", "&log=memory", "&prefix=s"] {
+            let path = format!("/v1/search?q={}{more}", encoded(query));
+            let answer = ask(house.server.to(Method::GET, &path).bearer_auth(&house.a)).await;
+            let mut page = answer.is(200).json();
+            for hit in page["hits"].as_array_mut().unwrap() {
+                hit["at"].take();
+            }
+            answers.push(json!([query, more, page]));
+        }
+    }
+    answers
+}
+
+#[tokio::test]
+async fn what_a_token_may_not_read_changes_no_answer() {
+    let (one, other) = (answers_of_a("jam").await, answers_of_a("dam").await);
+    assert_eq!(one, other);
+    let hits = one.iter().filter(|answer| answer[2]["hits"] != json!([])).count();
+    assert!(hits > 20, "{hits}");
+}

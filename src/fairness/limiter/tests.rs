@@ -135,3 +135,16 @@ fn one_client_has_exactly_its_bound_however_small_that_is() {
         assert!(takes(&limiter, 2, 1).is_some() || bound == 0);
     }
 }
+
+#[test]
+fn a_client_with_one_unit_leaves_the_others_to_others() {
+    let limiter = Limiter::new(2, 9, Share::One);
+    let held = takes(&limiter, 1, 1).unwrap();
+    assert!(takes(&limiter, 1, 1).is_none());
+    let waiting = waits(&limiter, 1, 1).unwrap();
+    let other = waits(&limiter, 2, 1).unwrap();
+    let other = other.now_or_never().unwrap().unwrap();
+    drop(held);
+    assert!(waiting.now_or_never().unwrap().is_ok());
+    drop(other);
+}

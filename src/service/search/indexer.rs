@@ -28,11 +28,11 @@ use crate::store::Store;
 /// The pause in which commits gather, so that many are indexed at once.
 const GATHERS: Duration = Duration::from_millis(100);
 
-/// The rest before words of removed entries are erased, so that those of one burst go together.
-const ERASES_AFTER: Duration = Duration::from_secs(2);
+/// The rest before words of removed entries are erased and segments merged, so that those of one burst go together.
+const TIDIES_AFTER: Duration = Duration::from_secs(2);
 
-/// The rest after that, as a multiple of its time: it rewrites the whole index.
-const ERASES_REST_TIMES: u32 = 10;
+/// The rest after that, as a multiple of its time.
+const TIDIES_REST_TIMES: u32 = 10;
 
 /// The pause after a failure, such as a full disk.
 const FAILED_REST: Duration = Duration::from_secs(10);
@@ -97,7 +97,7 @@ impl Indexer {
         self.directory.visit(|session| self.progress.give_back([session.name().clone()]));
         let target = Target::File(&index, &self.path);
         let mut steps = Steps::new(target, &self.progress, signal);
-        let mut erase_after = Instant::now();
+        let mut tidy_after = Instant::now();
         loop {
             if self.progress.is_distrusted() {
                 return Err(SearchError::Damaged.into());
@@ -106,8 +106,8 @@ impl Indexer {
             if changed.is_empty() {
                 self.progress.set_ready();
                 index.rest()?;
-                let rest = if index.has_removed()? {
-                    erase_after.saturating_duration_since(Instant::now()).max(ERASES_AFTER)
+                let rest = if index.is_untidy()? {
+                    tidy_after.saturating_duration_since(Instant::now()).max(TIDIES_AFTER)
                 } else {
                     Duration::MAX
                 };
@@ -115,13 +115,13 @@ impl Indexer {
                     return Ok(());
                 }
                 changed.extend(self.progress.take());
-                if changed.is_empty() && Instant::now() >= erase_after && index.has_removed()? {
+                if changed.is_empty() && Instant::now() >= tidy_after && index.is_untidy()? {
                     if !waits_for_room(&self.path, signal) {
                         return Ok(());
                     }
                     let begun = Instant::now();
-                    self.erase(&index, signal)?;
-                    erase_after = Instant::now() + begun.elapsed() * ERASES_REST_TIMES;
+                    self.tidy(&index, signal)?;
+                    tidy_after = Instant::now() + begun.elapsed() * TIDIES_REST_TIMES;
                 }
             }
             while let Some(session) = changed.pop() {
@@ -137,12 +137,9 @@ impl Indexer {
         }
     }
 
-    /// Erases words of removed entries, until there are commits to follow.
-    fn erase(&self, index: &Index, signal: &Signal) -> Result<(), SearchError> {
-        let mut begins = true;
-        while index.erase(begins)? && !signal.is_stopped() && !self.progress.has_changed() {
-            begins = false;
-        }
+    /// Erases words of removed entries and merges segments, until there are commits to follow.
+    fn tidy(&self, index: &Index, signal: &Signal) -> Result<(), SearchError> {
+        while index.tidy()? && !signal.is_stopped() && !self.progress.has_changed() {}
         Ok(())
     }
 

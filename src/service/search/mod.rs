@@ -12,29 +12,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::deps::Deps;
 use super::heads::{HeadChecks, parsed};
-use super::limiter::WaitLimiter;
+use super::limiter::{Permit, WaitLimiter};
 use super::sessions::Sessions;
 use super::{Published, SearchPlace, Service, ServiceError};
-use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName, Timestamp};
+use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{
-    Accept, EXAMINED_MAX, Query, RANKED_MAX, Ranked, SearchError, Words, snippets,
+    Found, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Words, log_key, log_of, snippets,
 };
-use crate::store::{Store, TextQuery};
+use crate::store::{Store, TextFound, TextLog, TextQuery};
 use follower::Follower;
 use indexer::Indexer;
 pub(super) use progress::Progress;
-use steps::{author, log_of, searchable};
+use steps::{author, searchable};
 
 /// The time between two looks for a session's texts.
 const TEXTS_EVERY: Duration = Duration::from_millis(50);
 
-/// The number of queries that run at once.
+/// The number of queries that run at once, of one client one.
 pub const SEARCHES_AT_ONCE_MAX: u64 = 2;
+
+/// The longest time that a query may take.
+pub const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The number of queries that wait for their turn.
 pub const SEARCHES_WAITING_MAX: usize = 64;
@@ -58,7 +62,7 @@ impl Searches {
         heads: &Arc<HeadChecks>,
         place: Option<(SearchPlace, Arc<Progress>)>,
     ) -> std::io::Result<Self> {
-        let turns = WaitLimiter::new(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
+        let turns = WaitLimiter::one_each(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
         let Some((place, progress)) = place else { return Ok(Self { progress: None, turns }) };
         let indexer = |path| Indexer::new(deps, sessions, path, Arc::clone(&progress));
         match place {
@@ -77,28 +81,13 @@ impl Searches {
     }
 }
 
-/// A predicate on names, for a caller's rights and filters.
-pub type Admits<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
-
 /// The entries that a search looks for.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sought {
     /// The words.
     pub query: Query,
-    /// Returns true for a session that is searched.
-    pub session: Admits<SessionName>,
-    /// Returns true for a log that is searched.
-    pub log: Admits<LogName>,
-    /// The owner of the memories, and author of the other entries, if selected.
-    pub agent: Option<AgentName>,
-    /// The time of the oldest entry, if selected.
-    pub since: Option<Timestamp>,
-}
-
-impl std::fmt::Debug for Sought {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sought").field("query", &self.query).finish_non_exhaustive()
-    }
+    /// The sessions and logs that the caller may read and asks for.
+    pub reach: Reach,
 }
 
 /// An entry that a search found.
@@ -112,7 +101,7 @@ pub struct Hit {
     pub entry: Arc<Entry>,
     /// The owner of a memory, else the author of the entry, if named.
     pub agent: Option<AgentName>,
-    /// The rank by BM25; higher is better.
+    /// The rank by the entry's text alone; higher is better.
     pub score: f64,
     /// HTML whose only tags are `<mark>` and `</mark>`.
     pub snippet: String,
@@ -125,6 +114,20 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// The number of matches before the next page; `None` if there is none.
     pub next: Option<usize>,
+    /// True if there may be more matches than were ranked.
+    pub is_cut: bool,
+}
+
+/// The end of a search that nobody waits for or that takes too long. Its thread asks for it.
+struct End {
+    departed: CancellationToken,
+    deadline: std::time::Instant,
+}
+
+impl End {
+    fn has_come(&self) -> bool {
+        self.departed.is_cancelled() || std::time::Instant::now() >= self.deadline
+    }
 }
 
 impl Service {
@@ -141,33 +144,38 @@ impl Service {
     ) -> Result<Hits, ServiceError> {
         let progress = self.progress()?;
         let query = sought.query.clone();
-        let (turn, ranked) = if self.has_replicas() {
-            let turn = self.inner.searches.turns.wait().await?;
-            let store = Arc::clone(&self.inner.deps.store);
-            let look = move || in_store(&*store, &sought);
-            (turn, with_files(look).await.map_err(|_| ServiceError::Fault)??)
-        } else {
-            let index = progress.index().ok_or(ServiceError::SearchNotReady)?;
-            let turn = self.inner.searches.turns.wait().await?;
-            let begun = Arc::clone(&progress);
-            let look = move || {
-                let Sought { query, session, log, agent, since } = &sought;
-                let (session, log) = (&**session, &**log);
-                let accept = Accept { session, log, agent: agent.as_ref(), since: *since };
-                index.search(query, &accept).map_err(|error| failed(&begun, &error))
-            };
-            (turn, with_files(look).await.map_err(|_| ServiceError::Fault)??)
+        let index = match self.has_replicas() {
+            true => None,
+            false => Some(progress.index().ok_or(ServiceError::SearchNotReady)?),
         };
+        let turn = self.inner.searches.turns.wait().await?;
+        // The work ends with the request, and keeps its place until then.
+        let departed = CancellationToken::new();
+        let _departs = departed.clone().drop_guard();
+        let deadline = std::time::Instant::now() + SEARCH_TIME_MAX;
+        let end = Arc::new(End { departed, deadline });
+        let (store, ends) = (Arc::clone(&self.inner.deps.store), Arc::clone(&end));
+        let look = move || {
+            let found = match index {
+                Some(index) => index
+                    .search(&sought.query, &sought.reach, &|| !ends.has_come())
+                    .map_err(|error| failed(&progress, &error)),
+                None => in_store(&*store, &sought),
+            };
+            found.map(|found| (turn, found))
+        };
+        let (turn, Found { ranked, is_cut }) =
+            with_files(look).await.map_err(|_| ServiceError::Fault)??;
+        let turn = Arc::new(turn);
         let mut at = passed.min(ranked.len());
         let mut hits = Vec::new();
         while hits.len() < limit && at < ranked.len() {
-            let end = ranked.len().min(at + limit - hits.len());
-            let page = ranked.get(at..end).unwrap_or_default();
-            hits.append(&mut self.hits(&query, page).await?);
-            at = end;
+            let stop = ranked.len().min(at + limit - hits.len());
+            let page = ranked.get(at..stop).unwrap_or_default();
+            hits.append(&mut self.hits(&query, page, &end, &turn).await?);
+            at = stop;
         }
-        drop(turn);
-        Ok(Hits { hits, next: (at < ranked.len()).then_some(at) })
+        Ok(Hits { hits, next: (at < ranked.len()).then_some(at), is_cut })
     }
 
     /// Waits until the index has a session's entries as of a revision.
@@ -227,7 +235,13 @@ impl Service {
     }
 
     /// Returns those matches that are on their boards and match there.
-    async fn hits(&self, query: &Query, ranked: &[Ranked]) -> Result<Vec<Hit>, ServiceError> {
+    async fn hits(
+        &self,
+        query: &Query,
+        ranked: &[Ranked],
+        end: &Arc<End>,
+        turn: &Arc<Permit>,
+    ) -> Result<Vec<Hit>, ServiceError> {
         let mut found = Vec::new();
         self.catch_up_all(ranked.iter().map(|ranked| &ranked.session)).await?;
         for ranked in ranked {
@@ -241,10 +255,11 @@ impl Service {
                 found.push((ranked.clone(), Arc::clone(entry)));
             }
         }
-        let query = query.clone();
+        let (query, end, turn) = (query.clone(), Arc::clone(end), Arc::clone(turn));
         let show = move || {
-            let texts: Vec<_> = found.iter().map(|(_, entry)| searchable(entry)).collect();
-            let snippets = snippets(&query, &texts)?;
+            let _turn = turn;
+            let texts = found.iter().map(|(_, entry)| searchable(entry));
+            let snippets = snippets(&query, texts, &|| !end.has_come())?;
             let hits = found.into_iter().zip(snippets).filter_map(|((ranked, entry), snippet)| {
                 let Ranked { session, log, score, .. } = ranked;
                 let agent = author(&log, &entry).cloned();
@@ -254,42 +269,67 @@ impl Service {
         };
         let shown = compute(show).await.map_err(|_| ServiceError::Fault)?;
         shown.map_err(|error: SearchError| {
+            if matches!(error, SearchError::Ended) {
+                return ServiceError::SearchTooLong;
+            }
             tracing::error!(error = %Chain(&error), "the snippets of a search could not be made");
             ServiceError::Fault
         })
     }
 }
 
-/// Returns the matches that a caller may see in a store that other servers write to, best first.
-fn in_store(store: &dyn Store, sought: &Sought) -> Result<Vec<Ranked>, ServiceError> {
+/// Returns the matches within reach in a store that other servers write to, best first.
+fn in_store(store: &dyn Store, sought: &Sought) -> Result<Found, ServiceError> {
+    let Sought { query, reach } = sought;
     let shared = store.shared().ok_or(ServiceError::Fault)?;
-    let words = Words::new().and_then(|words| words.query(&sought.query));
+    let words = Words::new().and_then(|words| words.query(query));
     let words = words.map_err(|error| {
-        tracing::error!(error = %Chain(&error), "the words of a query could not be told");
+        tracing::error!(error = %Chain(&error), "the words of a query could not be found out");
         ServiceError::Fault
     })?;
+    let logs = shared.texts().text_logs(&reach.name_ranges(), &reach.log_ranges())?;
+    let logs: Vec<_> = logs
+        .into_iter()
+        .filter_map(|TextLog { session, name, log }| {
+            let (name, log) = (parsed(&name)?, log_of(&log)?);
+            (reach.admits)(&name).then_some((session, name, log))
+        })
+        .collect();
+    let author = |log: &LogName| reach.author_in(log).map(str::to_owned);
     let found = shared.texts().find_texts(&TextQuery {
-        wanted: words.wanted,
-        unwanted: words.unwanted,
-        agent: sought.agent.as_ref().map(ToString::to_string),
-        since: sought.since,
-        limit: EXAMINED_MAX,
+        wanted: single(&words.wanted, |_| true),
+        // A text may have the words of an excluded phrase, but not in a row.
+        unwanted: single(&words.unwanted, |phrase| phrase.words.len() == 1),
+        logs: logs.iter().map(|(id, _, log)| (*id, log_key(log), author(log))).collect(),
+        since: reach.since,
+        limit: RANKED_MAX + 1,
+        time_max: SEARCH_TIME_MAX,
     })?;
-    let shown = found.into_iter().filter_map(|found| {
-        let session = parsed(&found.name)?;
-        let log = log_of(&found.log)?;
-        let is_shown = (sought.session)(&session) && (sought.log)(&log);
-        let (seq, score) = (Seq(found.seq), found.score);
-        is_shown.then_some(Ranked { session, log, seq, score })
+    let mut found = found.ok_or(ServiceError::SearchTooLong)?;
+    let is_cut = found.len() > RANKED_MAX;
+    found.truncate(RANKED_MAX);
+    let ranked = found.into_iter().filter_map(|TextFound { log, seq, score }| {
+        let (_, session, log) = logs.get(log)?;
+        Some(Ranked { session: session.clone(), log: log.clone(), seq: Seq(seq), score })
     });
-    let mut ranked: Vec<Ranked> = shown.take(RANKED_MAX).collect();
-    // The sort is stable: of equal scores, the last one comes first.
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-    Ok(ranked)
+    Ok(Found { ranked: ranked.collect(), is_cut })
+}
+
+/// Returns the words of phrases one by one, and true for the beginning of a word.
+fn single(phrases: &[Phrase], is_taken: impl Fn(&Phrase) -> bool) -> Vec<(String, bool)> {
+    let taken = phrases.iter().filter(|phrase| is_taken(phrase));
+    let words = taken.flat_map(|Phrase { words, is_prefix }| {
+        let last = words.len();
+        (1..).zip(words).map(move |(n, word)| (word.clone(), *is_prefix && n == last))
+    });
+    words.collect()
 }
 
 /// A damaged index is made anew.
 fn failed(progress: &Progress, error: &SearchError) -> ServiceError {
+    if matches!(error, SearchError::Ended) {
+        return ServiceError::SearchTooLong;
+    }
     tracing::error!(error = %Chain(error), "a search failed");
     if matches!(error, SearchError::Damaged) {
         progress.distrust();

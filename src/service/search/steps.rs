@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::progress::Progress;
 use crate::board::{AgentName, Entry, LogName, Seq, SessionId, SessionName, Work};
-use crate::search::{Batch, Document, Index, Position, SearchError, Words, text_of};
+use crate::search::{Batch, Document, Index, Position, SearchError, Words, log_key, text_of};
 use crate::service::disk_room::has_room;
 use crate::service::error::ServiceError;
 use crate::service::threads::pace::Pace;
@@ -108,14 +108,14 @@ fn changed(
 ) -> Result<Option<(SessionId, TextChange)>, Failed> {
     let change = match step {
         Step::Forget(_) | Step::Clear(_) => TextChange::Forget,
-        Step::ClearLog(_, log) => TextChange::ClearLog(key(log)),
+        Step::ClearLog(_, log) => TextChange::ClearLog(log_key(log)),
         Step::Remove(_, log, first, last) => {
-            TextChange::Remove { log: key(log), first: first.0, last: last.0 }
+            TextChange::Remove { log: log_key(log), first: first.0, last: last.0 }
         }
         Step::Put(_, log, entry) => {
             let found = words.of(&searchable(entry))?.into_iter();
             TextChange::Put {
-                log: key(log),
+                log: log_key(log),
                 seq: entry.seq.0,
                 at: entry.at,
                 agent: author(log, entry).map(ToString::to_string),
@@ -125,27 +125,6 @@ fn changed(
         Step::Reached(_, position) => TextChange::Reached(position.revision),
     };
     Ok(progress.session(step.name()).map(|session| (session, change)))
-}
-
-/// The text before the agent's name in the key of a memory.
-const MEMORY: &str = "memory/";
-
-/// Returns a log as the store's texts name it.
-fn key(log: &LogName) -> String {
-    match log {
-        LogName::Memory(agent) => format!("{MEMORY}{agent}"),
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            log.to_string()
-        }
-    }
-}
-
-/// Returns the log of such a name.
-pub(super) fn log_of(key: &str) -> Option<LogName> {
-    match key.strip_prefix(MEMORY) {
-        Some(agent) => Some(LogName::Memory(agent.parse().ok()?)),
-        None => LogName::of_board(key),
-    }
 }
 
 impl Step {

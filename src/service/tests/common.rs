@@ -16,7 +16,7 @@ use crate::service::{Clock, Service};
 use crate::store::{
     Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned,
     RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob,
-    SummaryRow, TextChange, TextFound, TextQuery, TextStore, TokenRow,
+    SummaryRow, TextChange, TextFound, TextLog, TextQuery, TextStore, TokenRow,
 };
 
 /// What another server does before an append.
@@ -218,8 +218,16 @@ impl TextStore for Common {
         Ok(())
     }
 
-    fn find_texts(&self, _query: &TextQuery) -> Result<Vec<TextFound>, StoreError> {
+    fn text_logs(
+        &self,
+        _names: &[(Vec<u8>, Vec<u8>)],
+        _logs: &[(String, String)],
+    ) -> Result<Vec<TextLog>, StoreError> {
         Ok(Vec::new())
+    }
+
+    fn find_texts(&self, _query: &TextQuery) -> Result<Option<Vec<TextFound>>, StoreError> {
+        Ok(Some(Vec::new()))
     }
 }
 

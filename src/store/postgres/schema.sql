@@ -92,7 +92,7 @@ CREATE TABLE blob_chunk (
 -- Images are compressed already.
 ALTER TABLE blob_chunk ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- The words of entries, and the revision to which the leader has followed each session.
+-- The words of entries, each behind a mark of its session and log: a search reads the marks in its reach alone.
 CREATE TABLE text_entry (
     session uuid NOT NULL,
     log text NOT NULL,
@@ -102,8 +102,17 @@ CREATE TABLE text_entry (
     words tsvector NOT NULL,
     PRIMARY KEY (session, log, seq)
 );
-CREATE INDEX text_words ON text_entry USING gin (words);
+-- Without a list of pending entries, which every search would read, whosever they are.
+CREATE INDEX text_words ON text_entry USING gin (words) WITH (fastupdate = off);
 
+-- The logs that have, or had, such entries.
+CREATE TABLE text_log (
+    session uuid NOT NULL,
+    log text COLLATE "C" NOT NULL,
+    PRIMARY KEY (session, log)
+);
+
+-- The revision to which the leader has followed each session.
 CREATE TABLE text_position (
     session uuid PRIMARY KEY,
     revision bigint NOT NULL

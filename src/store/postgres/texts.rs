@@ -1,9 +1,16 @@
 //! Texts, by PostgreSQL's own full text: a vector of words for each entry.
+//!
+//! Each word stands behind a mark of its session and log. So the index keeps the words of each log apart, and a query reads
+//! those of its logs alone: neither its answer nor its work depends on other logs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use deadpool_postgres::Transaction;
+use sha2::{Digest as _, Sha256};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -11,33 +18,50 @@ use super::PostgresStore;
 use super::error::failed;
 use super::sessions::count;
 use crate::board::{Revision, SessionId};
-use crate::store::{StoreError, TextChange, TextFound, TextQuery, TextStore};
+use crate::store::{StoreError, TextChange, TextFound, TextLog, TextQuery, TextStore};
 
 /// The last place in a text that a vector of PostgreSQL tells.
 const PLACE_MAX: u32 = 16_383;
 
+/// The bytes of a mark's digest. Two logs with one mark cost each other time, but find nothing of each other.
+const MARK_BYTES: usize = 8;
+
+/// Stands for the mark in a query. No word has it.
+const MARK: char = '\u{1}';
+
+/// Returns the mark of a log of a session.
+fn mark(session: Uuid, log: &str) -> String {
+    let mut digest = Sha256::new_with_prefix(session.as_bytes());
+    digest.update(log);
+    let digest = digest.finalize();
+    let mut out = URL_SAFE_NO_PAD.encode(&digest[..MARK_BYTES]);
+    out.push(' ');
+    out
+}
+
 /// Returns the words as PostgreSQL reads a vector.
-fn vector(words: &[(String, u32)]) -> String {
+fn vector(mark: &str, words: &[(String, u32)]) -> String {
     let mut out = String::new();
     for (word, place) in words {
         let space = if out.is_empty() { "" } else { " " };
-        write!(out, "{space}{}:{}", quoted(word), place.min(&PLACE_MAX)).ok();
+        write!(out, "{space}{}:{}", quoted(mark, word), place.min(&PLACE_MAX)).ok();
     }
     out
 }
 
-/// Returns the words as PostgreSQL reads a query.
+/// Returns the words as PostgreSQL reads a query, with [`MARK`] for the mark of a log.
 fn query(wanted: &[(String, bool)], unwanted: &[(String, bool)]) -> String {
+    let mark = String::from(MARK);
     let term = |(word, is_prefix): &(String, bool)| {
-        format!("{}{}", quoted(word), if *is_prefix { ":*" } else { "" })
+        format!("{}{}", quoted(&mark, word), if *is_prefix { ":*" } else { "" })
     };
     let excluded = unwanted.iter().map(|word| format!("!{}", term(word)));
     wanted.iter().map(term).chain(excluded).collect::<Vec<_>>().join(" & ")
 }
 
-/// Returns a word in quotation marks; within them only these two have a meaning.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\\', "\\\\").replace('\'', "''"))
+/// Returns a word behind a mark, in quotation marks; within them only these two have a meaning.
+fn quoted(mark: &str, word: &str) -> String {
+    format!("'{mark}{}'", word.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// Entries to be put by one statement: the last text of each.
@@ -74,7 +98,10 @@ impl Puts<'_> {
         }
         let parameters: [&(dyn ToSql + Sync); 6] =
             [&sessions, &logs, &seqs, &times, &agents, &words];
-        transaction.execute(sql, &parameters).await.map_err(failed).map(drop)
+        transaction.execute(sql, &parameters).await.map_err(failed)?;
+        let sql = "INSERT INTO text_log (session, log) SELECT DISTINCT session, log \
+            FROM unnest($1::uuid[], $2::text[]) AS put (session, log) ON CONFLICT DO NOTHING";
+        transaction.execute(sql, &[&sessions, &logs]).await.map_err(failed).map(drop)
     }
 }
 
@@ -90,6 +117,8 @@ async fn change_one(
         TextChange::Forget => {
             let entries = "DELETE FROM text_entry WHERE session = $1";
             transaction.execute(entries, &[session]).await.map_err(failed)?;
+            let logs = "DELETE FROM text_log WHERE session = $1";
+            transaction.execute(logs, &[session]).await.map_err(failed)?;
             transaction.execute("DELETE FROM text_position WHERE session = $1", &[session]).await
         }
         TextChange::ClearLog(log) => {
@@ -143,7 +172,8 @@ impl TextStore for PostgresStore {
             let mut puts = Puts::default();
             for (SessionId(session), change) in changes {
                 if let TextChange::Put { log, seq, at, agent, words } = change {
-                    let put = Put { at: at.0, agent: agent.as_deref(), vector: vector(words) };
+                    let vector = vector(&mark(*session, log), words);
+                    let put = Put { at: at.0, agent: agent.as_deref(), vector };
                     puts.0.insert((*session, log, seq.cast_signed()), put);
                     continue;
                 }
@@ -155,28 +185,78 @@ impl TextStore for PostgresStore {
         })
     }
 
-    fn find_texts(&self, sought: &TextQuery) -> Result<Vec<TextFound>, StoreError> {
+    fn text_logs(
+        &self,
+        names: &[(Vec<u8>, Vec<u8>)],
+        logs: &[(String, String)],
+    ) -> Result<Vec<TextLog>, StoreError> {
+        let sql = "SELECT session.id, session.name, text_log.log \
+            FROM unnest($1::bytea[], $2::bytea[]) AS names (first, behind) \
+            JOIN session ON session.name >= names.first AND session.name < names.behind \
+            CROSS JOIN unnest($3::text[], $4::text[]) AS logs (first, behind) \
+            JOIN text_log ON text_log.session = session.id \
+                AND text_log.log >= logs.first AND text_log.log < logs.behind \
+            WHERE session.is_live ORDER BY session.name, text_log.log";
+        let (first_names, behind_names): (Vec<_>, Vec<_>) = names.iter().cloned().unzip();
+        let (first_logs, behind_logs): (Vec<_>, Vec<_>) = logs.iter().cloned().unzip();
+        self.connections.read(async |client| {
+            let ranges: [&(dyn ToSql + Sync); 4] =
+                [&first_names, &behind_names, &first_logs, &behind_logs];
+            let rows = client.query(sql, &ranges).await.map_err(failed)?;
+            let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
+                let session = SessionId(row.try_get(0)?);
+                Ok(TextLog { session, name: row.try_get(1)?, log: row.try_get(2)? })
+            };
+            let found: Result<_, _> = rows.iter().map(read).collect();
+            found.map_err(failed)
+        })
+    }
+
+    fn find_texts(&self, sought: &TextQuery) -> Result<Option<Vec<TextFound>>, StoreError> {
         let words = query(&sought.wanted, &sought.unwanted);
         let since = sought.since.map(|since| since.0);
-        let sql = "SELECT session.name, text_entry.log, text_entry.seq, \
-                ts_rank(text_entry.words, $1::text::tsquery, 1)::float8 \
-            FROM text_entry JOIN session ON session.id = text_entry.session \
-            WHERE text_entry.words @@ $1::text::tsquery AND session.is_live \
-                AND ($2::text IS NULL OR text_entry.agent = $2) AND ($3::bigint IS NULL OR text_entry.at >= $3) \
-            ORDER BY text_entry.at DESC, text_entry.session, text_entry.log, text_entry.seq DESC LIMIT $4";
-        self.connections.read(async |client| {
+        // Compared in a way that no other index serves, so that the words' own is used in every case.
+        let sql = "SELECT logs.place, entry.seq, entry.score \
+            FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY \
+                AS logs (session, log, author, words, place) \
+            CROSS JOIN LATERAL ( \
+                SELECT seq, at, ts_rank(text_entry.words, logs.words::tsquery, 1)::float8 AS score \
+                FROM text_entry WHERE text_entry.words @@ logs.words::tsquery \
+                    AND text_entry.session IS NOT DISTINCT FROM logs.session \
+                    AND text_entry.log IS NOT DISTINCT FROM logs.log \
+                    AND (logs.author IS NULL OR text_entry.agent = logs.author) \
+                    AND ($5::bigint IS NULL OR text_entry.at >= $5)) AS entry \
+            ORDER BY entry.score DESC, entry.at DESC, logs.place, entry.seq DESC LIMIT $6";
+        let (mut sessions, mut logs) = (Vec::new(), Vec::new());
+        let (mut authors, mut queries) = (Vec::new(), Vec::new());
+        for (SessionId(session), log, author) in &sought.logs {
+            sessions.push(*session);
+            logs.push(log);
+            authors.push(author.as_deref());
+            queries.push(words.replace(MARK, &mark(*session, log)));
+        }
+        self.connections.read(async |mut client| {
+            let transaction = client.transaction().await.map_err(failed)?;
+            let settings = format!(
+                "SET LOCAL enable_seqscan = off; SET LOCAL jit = off; SET LOCAL statement_timeout = {}",
+                sought.time_max.as_millis()
+            );
+            transaction.batch_execute(&settings).await.map_err(failed)?;
             let limit = count(sought.limit);
-            let rows = client.query(sql, &[&words, &sought.agent, &since, &limit]).await;
-            let read = |row: &tokio_postgres::Row| -> Result<TextFound, tokio_postgres::Error> {
-                Ok(TextFound {
-                    name: row.try_get(0)?,
-                    log: row.try_get(1)?,
-                    seq: row.try_get::<_, i64>(2)?.cast_unsigned(),
-                    score: row.try_get(3)?,
-                })
+            let values: [&(dyn ToSql + Sync); 6] =
+                [&sessions, &logs, &authors, &queries, &since, &limit];
+            let rows = match transaction.query(sql, &values).await {
+                Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => return Ok(None),
+                rows => rows.map_err(failed)?,
             };
-            let found: Result<_, _> = rows.map_err(failed)?.iter().map(read).collect();
-            found.map_err(failed)
+            let read = |row: &tokio_postgres::Row| -> Result<TextFound, tokio_postgres::Error> {
+                // Places count from 1.
+                let place = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+                let seq = row.try_get::<_, i64>(1)?.cast_unsigned();
+                Ok(TextFound { log: place, seq, score: row.try_get(2)? })
+            };
+            let found: Result<_, _> = rows.iter().map(read).collect();
+            found.map(Some).map_err(failed)
         })
     }
 }
@@ -186,10 +266,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted() {
+    fn words_stand_quoted_behind_their_mark() {
         let words = [("it's".to_owned(), 1), ("a\\b".to_owned(), 20_000)];
-        assert_eq!(vector(&words), r"'it''s':1 'a\\b':16383");
+        assert_eq!(vector("m ", &words), r"'m it''s':1 'm a\\b':16383");
         let wanted = [("a".to_owned(), false), ("b".to_owned(), true)];
-        assert_eq!(query(&wanted, &[("c".to_owned(), false)]), "'a' & 'b':* & !'c'");
+        let query = query(&wanted, &[("c".to_owned(), false)]);
+        assert_eq!(query.replace(MARK, "m "), "'m a' & 'm b':* & !'m c'");
+    }
+
+    #[test]
+    fn a_mark_is_that_of_one_log_of_one_session() {
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(mark(one, "requests"), mark(one, "requests"));
+        assert_ne!(mark(one, "requests"), mark(other, "requests"));
+        assert_ne!(mark(one, "requests"), mark(one, "questions"));
     }
 }
