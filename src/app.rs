@@ -292,7 +292,7 @@ fn open(config: &Config) -> Result<(Arc<dyn Store>, Clock), Error> {
     if let Some(url) = &config.store {
         let store = PostgresStore::open(url)
             .map_err(|source| Error::Service { url: url.to_string(), source })?;
-        let clock = Clock::ahead(store.clock_lead());
+        let clock = Clock::of_store(store.time());
         return Ok((Arc::new(store), clock));
     }
     let sync = match config.sync {

@@ -21,6 +21,7 @@ pub mod prompt;
 pub mod roots;
 pub mod search;
 pub mod service;
+pub mod steady;
 pub mod store;
 pub mod telemetry;
 pub mod ui;

@@ -7,15 +7,17 @@ Three servers over one PostgreSQL, with a synchronous standby for the promotion.
 random while, round by round, a server is killed, PostgreSQL is killed and started again, a server is paused and goes on,
 and at the end the standby is promoted in place of the killed primary. Half of the writers send a key and repeat until
 they are answered: each of their items is there exactly once. The others send once: an acknowledged item is there once, any
-other one at most once. Exits with 1 at the first promise that is broken; prints what was counted.
+other one at most once. `clocks` has servers minutes off PostgreSQL's clock, by a library before libc's (cc). Exits with 1 at the first promise that is broken; prints what was counted.
 """
 
 import argparse
+import datetime
 import http.client
 import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -30,6 +32,22 @@ BACK_S_MAX = 1.0
 REFUSED_S_MAX = 2.5
 # Writes go on for so long before each fault.
 CALM_S = (0.2, 0.8)
+# How far the servers' clocks are from PostgreSQL's.
+CLOCKS_OFF_S = (300, -300, 0)
+CLOCK_ERROR_S_MAX = 5
+WITHIN_S_MAX = 30
+# The wall clock alone is off. libfaketime does not get along with jemalloc.
+OFF = """
+#define _GNU_SOURCE
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int clock_gettime(clockid_t id, struct timespec *at) {
+    int failed = (int)syscall(SYS_clock_gettime, id, at);
+    if (!failed && id == CLOCK_REALTIME) at->tv_sec += OFF_S;
+    return failed;
+}
+"""
 
 
 class Broken(Exception):
@@ -231,18 +249,84 @@ def try_out(name, options):
                     cluster.stop()
 
 
+def within(what, holds):
+    """Waits until something holds."""
+    begun = time.monotonic()
+    while not holds():
+        if time.monotonic() - begun > WITHIN_S_MAX:
+            raise Broken(f"not within {WITHIN_S_MAX} s: {what}")
+        time.sleep(0.05)
+
+
+def off_by(home, seconds):
+    """The environment of a program whose wall clock is so many seconds ahead."""
+    library = os.path.join(home, f"off{seconds}.so")
+    make = ["cc", "-shared", "-fPIC", f"-DOFF_S={seconds}", "-x", "c", "-", "-o", library]
+    subprocess.run(make, input=OFF, text=True, check=True)
+    return {"LD_PRELOAD": library}
+
+
+def metric(server, name):
+    answer = server.client().ask("GET", "/metrics")
+    values = [line.split()[1] for line in answer.body.decode().splitlines() if line.startswith(name + " ")]
+    return float(values[0]) if values else 0.0
+
+
+def clocks(options):
+    """Servers whose clocks are minutes apart: each of them, when it leads, expires, and the times are PostgreSQL's."""
+    with Home() as home:
+        cluster = Cluster(home).init().start()
+        servers = [Server(options.server, store=cluster.url(), environment=off_by(home, off)) for off in CLOCKS_OFF_S]
+        try:
+            # The first one leads until it ends.
+            for server in servers:
+                server.start()
+            for turn, leader in enumerate(servers):
+                for server in servers[turn:]:
+                    client = server.client()
+                    if metric(server, "blackboard_clock_held"):
+                        raise Broken("the difference to the database's clock is taken for a jump")
+                    name = f"/v1/sessions/claimed-{turn}-{server.address[1]}"
+                    client.ask("POST", name + "/requests", {"job": 1})
+                    claimed = client.ask("PUT", name + "/requests/1/claim", {"ttl": "60s"}, x_agent_id="w").json()
+                    ends = datetime.datetime.fromisoformat(claimed["claim"]["expires_at"]).timestamp()
+                    now = float(cluster.sql("SELECT extract(epoch FROM clock_timestamp())"))
+                    if abs(ends - 60 - now) > CLOCK_ERROR_S_MAX:
+                        raise Broken(f"a claim of 60 s ends {ends - now:.0f} s after the database's time")
+                client = leader.client()
+                client.ask("PUT", f"/v1/sessions/brief-{turn}", {"settings": {"ttl": "1s"}})
+                client.ask("PUT", f"/v1/sessions/long-{turn}/state/x?ttl=1s", "1")
+                live = "SELECT count(*) FROM session WHERE is_live AND (name LIKE 'brief%' OR next_due < \
+                    extract(epoch FROM clock_timestamp()) * 1000 + 5000)"
+                within(f"the leader number {turn} expires", lambda: cluster.sql(live) == "0")
+                leader.kill()
+        finally:
+            for server in servers:
+                if server.process:
+                    server.kill()
+            cluster.stop()
+    print(f"clocks: servers {CLOCKS_OFF_S} s off PostgreSQL led in turn, expired and claimed by its time", flush=True)
+
+
+# What is tried without the writers.
+SCENES = {"clocks": clocks}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--server", default="target/debug/blackboard")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pause", type=float, default=5)
     parser.add_argument("--timed", action="store_true", help="judge the times too: not on a noisy machine")
-    parser.add_argument("--only", default=",".join(TRIALS))
+    parser.add_argument("--only", default=",".join([*TRIALS, *SCENES]))
     options = parser.parse_args()
     options.server, options.standby = os.path.abspath(options.server), None
     try:
         for name in options.only.split(","):
-            try_out(name, options)
+            if name in SCENES:
+                SCENES[name](options)
+            else:
+                try_out(name, options)
     except Broken as broken:
         sys.exit(f"broken: {broken}")
 

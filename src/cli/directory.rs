@@ -143,7 +143,7 @@ impl Directory {
     fn answer_from(&self, url: &PostgresUrl, options: Options) -> Result<Answering, Unanswered> {
         let failed = |source| Unanswered::Service { url: url.to_string(), source };
         let store = PostgresStore::open(url).map_err(failed)?;
-        let clock = Clock::ahead(store.clock_lead());
+        let clock = Clock::of_store(store.time());
         Here::open(Arc::new(store), clock, options, failed)
     }
 

@@ -1,27 +1,23 @@
 //! The server's clock: wall time, checked against a monotonic clock.
 //!
 //! After a jump of the wall clock nothing expires until the new time has lasted. A jump that is undone deletes nothing.
+//! Over a store with a clock of its own the wall time is the store's: how far the host's is from it is no jump.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::board::Timestamp;
+use crate::steady::{length, ms, steady};
 
 /// The wall clock has jumped if it moves further from the monotonic clock than this.
 const JUMP_MS: i64 = 60 * 1000;
 
 /// The time for which a wall clock is held after a jump.
 const HELD_MS: i64 = 10 * 60 * 1000;
-
-/// A clock that advances while the machine sleeps, as the wall clock does.
-#[cfg(target_os = "linux")]
-const STEADY: ClockId = ClockId::Boottime;
-#[cfg(not(target_os = "linux"))]
-const STEADY: ClockId = ClockId::Monotonic;
 
 /// Tells the time. Cloning gives the same clock.
 #[derive(Clone)]
@@ -86,17 +82,13 @@ impl Clock {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             Timestamp(ms(since))
         };
-        Self::watched(wall, || length(clock_gettime(STEADY)))
+        Self::watched(wall, steady)
     }
 
-    /// The system's clock, corrected by the lead of another one in milliseconds, such as a database's.
+    /// The clock of a store that other servers write to: all of them have its time, whatever their hosts' clocks say.
     #[must_use]
-    pub fn ahead(lead_ms: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
-        let wall = move || {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Timestamp(ms(since).saturating_add(lead_ms()))
-        };
-        Self::watched(wall, || length(clock_gettime(STEADY)))
+    pub fn of_store(time: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self::watched(move || time(), steady)
     }
 
     /// A clock that is always trusted, even if it stands still or jumps. A session's commit times never go back.
@@ -219,15 +211,6 @@ impl WorkLaps {
     }
 }
 
-pub(super) fn length(time: Timespec) -> Duration {
-    let (seconds, rest) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_nanos(rest.unwrap_or(0))
-}
-
-fn ms(since: Duration) -> i64 {
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.now()).finish()
@@ -236,6 +219,8 @@ impl fmt::Debug for Clock {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
     use super::*;
 
     const HOUR: i64 = 60 * 60 * 1000;
@@ -279,6 +264,20 @@ mod tests {
     fn a_minute_is_no_jump() {
         let readings = [(0, 0), (JUMP_MS, 1000), (-JUMP_MS, 2000), (0, 3000)];
         assert_eq!(news(&readings), [None; 4]);
+    }
+
+    #[test]
+    fn a_store_whose_time_is_another_is_believed_until_it_jumps() {
+        let off = Arc::new(AtomicI64::new(5 * 60 * 1000));
+        let lead = Arc::clone(&off);
+        let of_host = || Clock::system().now().0;
+        let time = move || Timestamp(of_host().saturating_add(lead.load(Ordering::Relaxed)));
+        let clock = Clock::of_store(Arc::new(time));
+        assert!(!clock.read().is_held && clock.now().0 - of_host() > JUMP_MS);
+        off.fetch_add(JUMP_MS + 1000, Ordering::Relaxed);
+        assert!(clock.read().is_held);
+        off.fetch_sub(JUMP_MS + 1000, Ordering::Relaxed);
+        assert!(!clock.read().is_held);
     }
 
     #[test]

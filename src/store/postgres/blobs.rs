@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tokio_postgres::Client;
@@ -77,7 +77,7 @@ impl Chunks {
             connections: Arc::clone(&store.connections),
             fresh: store.fresh.clone(),
             session,
-            content: Uuid::now_v7(),
+            content: store.pulse.content(),
             chunks: 0,
             bytes: 0,
             rest: Vec::new(),
@@ -423,13 +423,13 @@ impl PostgresStore {
                 last = (session, digest.clone());
                 let Ok(digest) = digest.try_into() else { continue };
                 // Ages are compared with this machine's clock.
-                let touched = touched.saturating_sub(self.pulse.clock_lead_ms());
-                let touched = Duration::from_millis(u64::try_from(touched).unwrap_or_default());
+                let age = self.pulse.time().0.saturating_sub(touched);
+                let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
                 let blob = StoredBlob {
                     session: SessionId(session),
                     digest: Digest(digest),
                     bytes: bytes.cast_unsigned(),
-                    modified: UNIX_EPOCH.checked_add(touched).unwrap_or(SystemTime::UNIX_EPOCH),
+                    modified: SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH),
                 };
                 if visit(blob).is_break() {
                     return Ok(());

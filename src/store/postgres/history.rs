@@ -138,12 +138,12 @@ pub(super) async fn stage(client: &Client, session: SessionId) -> Result<(), Sto
     }
 }
 
-/// Stores the parts of a base, in place of the ones that were put before.
+/// Stores the parts of a base under a new content, in place of the ones that were put before.
 pub(super) async fn put_base(
     client: &Client,
     session: SessionId,
     revision: Revision,
-    parts: &mut dyn Iterator<Item = Vec<u8>>,
+    (content, parts): (Uuid, &mut dyn Iterator<Item = Vec<u8>>),
 ) -> Result<(), StoreError> {
     let now = base(client, session).await?.ok_or(StoreError::NoHistory { session })?;
     match now.revision {
@@ -151,7 +151,6 @@ pub(super) async fn put_base(
         Some(base) if base > revision => return Err(StoreError::Forgotten { session, base }),
         Some(_) | None => {}
     }
-    let content = Uuid::now_v7();
     let put = async {
         let insert =
             "INSERT INTO history_base (session, content, part, frame) VALUES ($1, $2, $3, $4)";

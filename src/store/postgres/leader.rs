@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio_postgres::Client;
+use uuid::{Builder, Uuid};
 
 use super::connection::{ANSWER_MAX, Connections, connect, within};
 use super::error::failed;
+use crate::board::Timestamp;
+use crate::steady::{ms, steady};
 use crate::store::StoreError;
 
 /// The time between two beats.
@@ -29,7 +32,9 @@ pub(super) struct Pulse {
     is_there: AtomicBool,
     leads: AtomicBool,
     is_stopped: AtomicBool,
-    clock_lead_ms: AtomicI64,
+    /// The database's time at the beginning of the steady clock, in milliseconds since 1970. The host's wall clock has no
+    /// part in it.
+    begins_ms: AtomicI64,
 }
 
 impl Default for Pulse {
@@ -38,7 +43,7 @@ impl Default for Pulse {
             is_there: AtomicBool::new(true),
             leads: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
-            clock_lead_ms: AtomicI64::new(0),
+            begins_ms: AtomicI64::new(0),
         }
     }
 }
@@ -67,8 +72,19 @@ impl Pulse {
         self.leads.load(Ordering::Relaxed)
     }
 
-    pub(super) fn clock_lead_ms(&self) -> i64 {
-        self.clock_lead_ms.load(Ordering::Relaxed)
+    /// Returns the database's time.
+    pub(super) fn time(&self) -> Timestamp {
+        Timestamp(self.begins_ms.load(Ordering::Relaxed).saturating_add(ms(steady())))
+    }
+
+    /// Returns an id for the content of a blob or a base. It begins with the database's time, by which the leader finds
+    /// what was left behind.
+    pub(super) fn content(&self) -> Uuid {
+        let since = u64::try_from(self.time().0).unwrap_or_default();
+        let random = Uuid::new_v4().as_u128().to_be_bytes();
+        let mut last = [0; 10];
+        last.iter_mut().zip(random).for_each(|(to, from)| *to = from);
+        Builder::from_unix_timestamp_millis(since, &last).into_uuid()
     }
 
     /// Ends the beats, and the lead with them.
@@ -108,14 +124,9 @@ pub(super) fn start(connections: &Arc<Connections>, pulse: &Arc<Pulse>, schema: 
 
 async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), StoreError> {
     let lock = "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || $1::text, 0))";
-    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     within(ANSWER_MAX, async { client.batch_execute(SILENCE).await.map_err(failed) }).await?;
     while !pulse.is_stopped.load(Ordering::Relaxed) {
-        let before = now_ms();
-        let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });
-        let there: i64 = row.await?.try_get(0).map_err(failed)?;
-        let here = before.midpoint(now_ms());
-        pulse.clock_lead_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+        look_at_clock(client, pulse).await?;
         pulse.note(true);
         if !pulse.leads() {
             let locked = async { client.query_one(lock, &[&schema]).await.map_err(failed) };
@@ -127,7 +138,13 @@ async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), Store
     Ok(())
 }
 
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// Notes the database's time.
+pub(super) async fn look_at_clock(client: &Client, pulse: &Pulse) -> Result<(), StoreError> {
+    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let before = ms(steady());
+    let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });
+    let there: i64 = row.await?.try_get(0).map_err(failed)?;
+    let here = before.midpoint(ms(steady()));
+    pulse.begins_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+    Ok(())
 }

@@ -68,11 +68,14 @@ impl PostgresStore {
 
     fn open_with(url: &PostgresUrl, steps: &[&str]) -> Result<Self, StoreError> {
         let connections = Arc::new(Connections::to(url)?);
+        let pulse = Arc::new(Pulse::default());
         let meta = connections.wait(async {
             let mut client = connection::connect(url, |_| {}).await?;
-            schema::open(&mut client, steps).await
+            let meta = schema::open(&mut client, steps).await?;
+            // Before the first beat, since nothing may be stamped with another time.
+            leader::look_at_clock(&client, &pulse).await?;
+            Ok(meta)
         })?;
-        let pulse = Arc::new(Pulse::default());
         let hints = Hints::new(&meta.schema);
         leader::start(&connections, &pulse, &meta.schema);
         hints.start(&connections);
@@ -87,11 +90,11 @@ impl PostgresStore {
         })
     }
 
-    /// Returns the number of milliseconds by which the database's clock is ahead of this machine's, kept up to date.
+    /// Returns the database's time, as of its last answer and what has passed since.
     #[must_use]
-    pub fn clock_lead(&self) -> Arc<dyn Fn() -> i64 + Send + Sync> {
+    pub fn time(&self) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
         let pulse = Arc::clone(&self.pulse);
-        Arc::new(move || pulse.clock_lead_ms())
+        Arc::new(move || pulse.time())
     }
 
     /// Notes whether the service answered.
@@ -309,7 +312,9 @@ impl Store for PostgresStore {
         _frees: u64,
         parts: &mut dyn Iterator<Item = Vec<u8>>,
     ) -> Result<(), StoreError> {
-        self.connections.read(async |client| history::put_base(&client, session, base, parts).await)
+        let content = self.pulse.content();
+        self.connections
+            .read(async |client| history::put_base(&client, session, base, (content, parts)).await)
     }
 
     fn set_base(&self, session: SessionId, base: Revision) -> Outcome {

@@ -118,7 +118,7 @@ pub(super) async fn over(
 }
 
 /// Deletes chunks and parts that belong to no blob and no base, and have done so for a day. Their contents have ids that
-/// begin with a time.
+/// begin with the database's time.
 pub(super) async fn sweep(client: &Object) -> Result<(), StoreError> {
     let now = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     let now: i64 = client.query_one(now, &[]).await.map_err(failed)?.try_get(0).map_err(failed)?;
