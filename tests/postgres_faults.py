@@ -7,7 +7,9 @@ Three servers over one PostgreSQL, with a synchronous standby for the promotion.
 random while, round by round, a server is killed, PostgreSQL is killed and started again, a server is paused and goes on,
 and at the end the standby is promoted in place of the killed primary. Half of the writers send a key and repeat until
 they are answered: each of their items is there exactly once. The others send once: an acknowledged item is there once, any
-other one at most once. `clocks` has servers minutes off PostgreSQL's clock, by a library before libc's (cc). Exits with 1 at the first promise that is broken; prints what was counted.
+other one at most once. `clocks` has servers minutes off PostgreSQL's clock, by a library before libc's (cc); `lagged`
+promotes a standby that lacks acknowledged commits. Exits with 1 at the first promise that is broken; prints what was
+counted.
 """
 
 import argparse
@@ -308,8 +310,103 @@ def clocks(options):
     print(f"clocks: servers {CLOCKS_OFF_S} s off PostgreSQL led in turn, expired and claimed by its time", flush=True)
 
 
+class Stream:
+    """The events of a session, as a client that listens all the time gets them."""
+
+    def __init__(self, server, session):
+        self.names = []
+        self.connection = http.client.HTTPConnection(*server.address, timeout=60)
+        self.connection.request("GET", f"/v1/sessions/{session}/events", headers={"accept": "text/event-stream"})
+        self.answer = self.connection.getresponse()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            while line := self.answer.readline():
+                if line.startswith(b"event: "):
+                    self.names.append(line[7:].strip().decode())
+        except (OSError, ValueError, http.client.HTTPException):
+            pass
+
+
+def lose(primary, standby, write):
+    """Writes what the standby does not get, and promotes it."""
+    caught_up = "SELECT pg_last_wal_replay_lsn() >= '{}'"
+    end = primary.sql("SELECT pg_current_wal_flush_lsn()")
+    within("the standby follows", lambda: standby.sql(caught_up.format(end)) == "t")
+    standby.sql("ALTER SYSTEM SET primary_conninfo = ''")
+    standby.sql("SELECT pg_reload_conf()")
+    within("the standby stops to follow", lambda: standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") == "0")
+    written = write()
+    primary.kill()
+    standby.promote()
+    return written
+
+
+def lagged(options):
+    """A standby that lacks acknowledged commits is promoted: no server shows them, and no condition holds by them."""
+    sessions = ("equal", "grown", "short")
+    with Home() as home:
+        settings = ["wal_level=replica", "max_wal_senders=4"]
+        primary = Cluster(home, "primary", settings).init().start()
+        standby = Cluster(home, "standby", settings).follow(primary).start()
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        store = f"postgres://blackboard@{hosts}/postgres?target_session_attrs=read-write"
+        one, other = servers = [Server(options.server, store=store, log="off") for _ in range(2)]
+        try:
+            for server in servers:
+                server.start()
+            a, b = one.client(), other.client()
+            for session in sessions:
+                a.ask("PUT", f"/v1/sessions/{session}/state/x", "1")
+                b.ask("GET", f"/v1/sessions/{session}/state/x")
+            streams = {session: Stream(one, session) for session in sessions}
+
+            def write():
+                a.ask("PUT", "/v1/sessions/new/state/x", "2")
+                return {session: a.ask("PUT", f"/v1/sessions/{session}/state/x", "2") for session in sessions}
+
+            written = lose(primary, standby, write)
+            within("writes go on", lambda: b.ask("PUT", "/v1/sessions/equal/state/x", "3").status == 200)
+            for n in (3, 4, 5):
+                if b.ask("PUT", "/v1/sessions/grown/state/x", str(n)).status != 200:
+                    raise Broken("a write after the promotion failed")
+            test = {"if": [{"path": "x", "equals": 2}], "then": [{"put": "x", "value": 9}]}
+            if a.ask("POST", "/v1/sessions/equal/transactions", test).status == 200 and \
+                    b.ask("GET", "/v1/sessions/equal/state/x").json() == 9:
+                raise Broken("a transaction went by a condition that holds on lost commits alone")
+            for session, value in zip(sessions, (3, 5, 1)):
+                lost = written[session].headers["etag"]
+                shown = [client.ask("GET", f"/v1/sessions/{session}/state/x") for client in (a, b)]
+                if [answer.json() for answer in shown] != [value, value]:
+                    raise Broken(f"{session}: the servers show {[answer.body for answer in shown]} and not {value}")
+                heads = {(answer.headers["etag"], answer.headers["blackboard-revision"]) for answer in shown}
+                if len(heads) != 1:
+                    raise Broken(f"{session}: the servers differ: {heads}")
+                for client in (a, b):
+                    status = client.ask("PUT", f"/v1/sessions/{session}/state/x", "8", if_match=lost).status
+                    if status != 412:
+                        raise Broken(f"{session}: a write under a lost commit's tag is {status}")
+            for client in (a, b):
+                if client.ask("GET", "/v1/sessions/new").status != 404:
+                    raise Broken("a session that was lost is shown")
+            for session, stream in streams.items():
+                within(f"the stream of {session} begins anew", lambda names=stream.names: "resync" in names)
+            lost_heads = [metric(server, "blackboard_store_lost_heads_total") for server in servers]
+            if lost_heads != [len(sessions) + 1, 0]:
+                raise Broken(f"the servers count {lost_heads} lost heads")
+        finally:
+            for server in servers:
+                if server.process:
+                    server.kill()
+            for cluster in (standby, primary):
+                cluster.stop()
+    print("lagged: a standby without the last commits was promoted; they are shown by no server, and hold for no "
+          "condition", flush=True)
+
+
 # What is tried without the writers.
-SCENES = {"clocks": clocks}
+SCENES = {"clocks": clocks, "lagged": lagged}
 
 
 def main():

@@ -272,6 +272,7 @@ impl From<ServiceError> for Refusal {
             | ServiceError::Poisoned { .. }
             | ServiceError::Busy
             | ServiceError::Unreachable
+            | ServiceError::FailedOver
             | ServiceError::Malformed
             | ServiceError::Damaged
             | ServiceError::Undecodable(_)

@@ -64,7 +64,7 @@ pub use model::settings::{
 pub use model::summary::{Extent, OpenEntry, QUESTIONS_BYTES_MAX, Questions, Summary};
 pub use model::tasks::{Next, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
-pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError};
+pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError, Seal};
 pub use values::blob_ref::{BLOB_BYTES_MAX, BLOB_MEMBER, BlobRef};
 pub use values::byte_size::{ByteSize, InvalidSize};
 pub use values::claim::{Claim, Done, Failed, Fence, Work};

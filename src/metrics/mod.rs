@@ -65,6 +65,9 @@ pub static BATCH_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 /// The duration of the store's durable transactions.
 pub static SYNC_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
+/// The number of sessions whose acknowledged commits the database lost.
+pub static LOST_HEADS: LazyLock<Count> = LazyLock::new(Count::default);
+
 /// The duration of checkpoints of the store's log into its database.
 pub static CHECKPOINT_TIMES: LazyLock<Times> = LazyLock::new(Times::default);
 
@@ -128,6 +131,11 @@ fn add_gauges(counted: &mut Registry) {
 }
 
 fn add_writes(counted: &mut Registry) {
+    counted.register(
+        "store_lost_heads",
+        "Sessions of which this server held commits that the database lost in a failover",
+        LOST_HEADS.0.clone(),
+    );
     counted.register("commit_batch_writes", "Writes in each batch", BATCH_WRITES.0.clone());
     for (name, help, times) in [
         (

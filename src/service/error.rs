@@ -87,6 +87,11 @@ pub enum ServiceError {
     /// The store is a service that does not answer. Nothing was written.
     #[error("the database cannot be reached; try again later")]
     Unreachable,
+    /// The database lost commits in a failover after the write was prepared. Nothing was written.
+    #[error(
+        "the database lost commits in a failover while the write waited, and nothing was written: read again, then repeat it"
+    )]
+    FailedOver,
     /// The database did not tell whether the write is stored. A repeat with the same key is answered once it does.
     #[error("the database cannot be reached; the write may have been stored")]
     InDoubt,
@@ -208,6 +213,7 @@ impl ServiceError {
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,
             Self::Busy
             | Self::Unreachable
+            | Self::FailedOver
             | Self::InDoubt
             | Self::Malformed
             | Self::Damaged

@@ -26,12 +26,13 @@ use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
+use super::sessions::known::{Known, Standing};
 use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
 use super::watch::Watches;
 use super::watch::waker::{Channels, WakeUp, WakeUps};
-use crate::board::{Extent, SessionName, Timestamp};
+use crate::board::{SessionName, Timestamp};
 use crate::store::{Head, Hint, SharedStore, Store, StoreError};
 
 /// The number of checks that may wait for a query.
@@ -359,10 +360,11 @@ impl Checker {
         let mut asked: Vec<_> = asked.into_iter().collect();
         while !asked.is_empty() {
             let some = asked.split_off(asked.len().saturating_sub(NAMES_AT_ONCE_MAX));
-            let names: Vec<_> =
-                some.iter().map(|(name, _)| name.as_str().as_bytes().to_vec()).collect();
-            let known = some.iter().map(|(name, _)| self.known(name)).collect();
-            match store.heads(&names) {
+            let known: Vec<_> = some.iter().map(|(name, _)| self.known(name)).collect();
+            let names = some.iter().map(|(name, _)| name.as_str().as_bytes().to_vec());
+            let asked: Vec<_> =
+                names.zip(&known).map(|(name, known)| (name, known.revision)).collect();
+            match store.heads(&asked) {
                 Ok(heads) => self.compare(some, known, heads),
                 Err(error) => {
                     tracing::debug!(%error, "the heads of sessions could not be read");
@@ -376,29 +378,32 @@ impl Checker {
     }
 
     /// Returns what is known of a name's session, which is used by that: it stays until the asker has looked for it.
-    fn known(&self, name: &SessionName) -> Option<Extent> {
-        let session = self.directory.get(name)?;
+    fn known(&self, name: &SessionName) -> Known {
+        let Some(session) = self.directory.get(name) else { return Known::NOTHING };
         self.memory.note_use(&session);
-        Some(session.extent())
+        session.known()
     }
 
-    /// Hands the sessions that other servers wrote to over to the writer. `known` is from before the query.
+    /// Hands the sessions that other servers wrote to, or whose commits the store lost, over to the writer. `known` is
+    /// from before the query.
     fn compare(
         &self,
         asked: Vec<(SessionName, Vec<Checked>)>,
-        known: Vec<Option<Extent>>,
+        known: Vec<Known>,
         heads: Vec<Option<Head>>,
     ) {
         let mut behind = Vec::new();
         for (((name, waiting), known), head) in asked.into_iter().zip(known).zip(heads) {
-            let is_lost = head.zip(known).is_some_and(|(head, known)| {
-                head.session == known.session && head.revision < known.revision
-            });
-            match head.filter(|head| is_lost || self.is_behind(&name, *head)) {
-                Some(head) => behind.push(Behind { name, head, is_lost, waiting }),
-                None => waiting.into_iter().for_each(|waiting| {
-                    waiting.send(Ok(())).ok();
-                }),
+            let has = known.standing(head.as_ref()) == Standing::Has;
+            if !has || head.is_some_and(|head| self.is_behind(&name, head)) {
+                behind.push(Behind { name, head, known, waiting });
+                continue;
+            }
+            if let Some(session) = self.directory.get(&name) {
+                session.confirm(&known, self.store.epoch());
+            }
+            for waiting in waiting {
+                waiting.send(Ok(())).ok();
             }
         }
         if !behind.is_empty()

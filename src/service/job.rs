@@ -7,9 +7,10 @@ use tokio::sync::oneshot;
 
 use super::error::ServiceError;
 use super::image_pins::ImagePin;
+use super::sessions::known::Known;
 use super::sessions::session::Pin;
 use super::{Keep, Reply};
-use crate::board::{Key, Prepared, Revision, SessionId, SessionName, Write};
+use crate::board::{Epoch, Key, Prepared, Revision, SessionId, SessionName, Write};
 use crate::fairness::{Client, Left, Limiter, Place, Queue, Refused, Share};
 use crate::metrics::{Counted, WRITES_WAITING};
 use crate::store::Head;
@@ -50,10 +51,10 @@ pub(crate) type Checked = oneshot::Sender<Result<(), ServiceError>>;
 /// A session that other servers wrote to.
 pub(crate) struct Behind {
     pub(crate) name: SessionName,
-    /// Its head in the store.
-    pub(crate) head: Head,
-    /// True if the store has lost commits that this server knows, as after the promotion of a standby that lagged.
-    pub(crate) is_lost: bool,
+    /// Its head in the store, if the store knows the name.
+    pub(crate) head: Option<Head>,
+    /// What was known of it before the store was asked.
+    pub(crate) known: Known,
     /// The checks that found it.
     pub(crate) waiting: Vec<Checked>,
 }
@@ -67,6 +68,9 @@ pub(crate) struct WriteJob {
     pub(crate) images: Option<(ImagesIn, ImagePin)>,
     /// Makes the answer that is stored with the write's key.
     pub(crate) keep: Option<Keep>,
+    /// The epoch in which it was prepared; the writer's own writes have none. In a later one its condition may hold for
+    /// other commits than those that the client saw.
+    pub(crate) epoch: Option<Epoch>,
     /// Its place among the writes of its batch.
     pub(crate) place: usize,
     /// Of an adoption, the bytes of the staged history's commits.
@@ -115,6 +119,8 @@ pub(crate) struct Rebase {
     pub(crate) base: Revision,
     /// The bytes of the commits up to the base.
     pub(crate) dropped_bytes: u64,
+    /// The losses of a shared store before the base was made of a published board.
+    pub(crate) losses: Option<u64>,
     pub(crate) reply: oneshot::Sender<Result<(), ServiceError>>,
 }
 
@@ -126,6 +132,7 @@ impl WriteJob {
             prepared: Prepared::default(),
             images: None,
             keep: None,
+            epoch: None,
             place: 0,
             staged_bytes: 0,
             fork_key: None,

@@ -1,7 +1,7 @@
 //! The part of an engine that several servers write to at the same time.
 
 use super::{Outcome, Run, Store, StoreError, SummaryRow, TextStore};
-use crate::board::{Revision, SessionId, Timestamp};
+use crate::board::{Epoch, Revision, Seal, SessionId, Timestamp};
 
 /// The session that a name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Head {
     pub base: Option<Revision>,
     /// The bytes of its commits after the base.
     pub history_bytes: u64,
+    /// The commit that it has at the revision that was asked about, if that is retained.
+    pub asked: Option<Seal>,
 }
 
 /// News of other servers' commits. Some never come.
@@ -57,11 +59,18 @@ pub struct RowQuery<'a> {
 
 /// An engine to which other servers append too, so that a run may meet commits that this server has not seen.
 pub trait SharedStore: Store {
-    /// Returns the session of each name, in order, as of a moment after the call began. One query answers for all.
+    /// Returns the session of each name, in order, as of a moment after the call began, with its commit at the revision
+    /// beside the name. One query answers for all, and reads the epoch too.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn heads(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Head>>, StoreError>;
+    fn heads(&self, asked: &[(Vec<u8>, Revision)]) -> Result<Vec<Option<Head>>, StoreError>;
+
+    /// Draws a new epoch for all servers, unless another one than `known` holds already.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn draw_epoch(&self, known: Epoch) -> Result<(), StoreError>;
 
     /// Returns the names of at most `max` sessions whose [next expiry](super::SessionRow::next_due) has come, the earliest
     /// first.

@@ -79,6 +79,10 @@ pub enum FrameError {
     },
 }
 
+/// The header of a commit's frame. No two commits of one revision have the same: each has a nonce under its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seal(pub [u8; HEADER_BYTES]);
+
 /// The frame's codec.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame;
@@ -162,6 +166,12 @@ impl Frame {
         } else {
             Err(FrameError::ChecksumMismatch { stored, found })
         }
+    }
+
+    /// Returns the seal of a frame, of which the header is enough. `None` if that is incomplete.
+    #[must_use]
+    pub fn seal(frame: &[u8]) -> Option<Seal> {
+        frame.first_chunk().copied().map(Seal)
     }
 
     /// Returns the size that a frame would have uncompressed, as its header tells: the measure of a history.

@@ -149,7 +149,7 @@ impl Retention {
             return Ok(limit.grows_too_old(now.updated_at, reading.now));
         }
         put_base(&*self.store, &board, dropped_bytes)?;
-        let (rebase, answer) = rebase(name, &board, dropped_bytes);
+        let (rebase, answer) = rebase(name, &board, dropped_bytes, None);
         self.jobs.send(Job::Rebase(rebase))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)??;
         self.schedule.after_cut(name);

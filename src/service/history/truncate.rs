@@ -40,12 +40,14 @@ impl Service {
         let mut turn = self.inner.history.bases.wait().await?;
         let mut wanted = None;
         for _ in 0..TRIES_MAX {
+            let losses = self.inner.sessions.directory.get(name);
+            let losses = losses.map(|session| session.extent_after_losses().1);
             let now = self.published(name).await?.ok_or_else(none)?;
             let Extent { session, oldest, revision: head, .. } = now.board.extent();
             let (of, until) = *wanted.get_or_insert((session, head));
             let mut begins = oldest;
             if of == session && oldest < until {
-                let (held, cut) = self.cut_to(name, now, turn).await?;
+                let (held, cut) = self.cut_to(name, now, losses, turn).await?;
                 turn = held;
                 match cut {
                     Ok(()) => {
@@ -72,6 +74,7 @@ impl Service {
         &self,
         name: &SessionName,
         now: Published,
+        losses: Option<u64>,
         turn: Permit,
     ) -> Result<(Permit, Result<(), ServiceError>), ServiceError> {
         let Published { board, history_bytes } = now;
@@ -82,7 +85,7 @@ impl Service {
         if put.is_err() {
             return Ok((turn, put));
         }
-        let (rebase, answer) = rebase(name, &board, history_bytes);
+        let (rebase, answer) = rebase(name, &board, history_bytes, losses);
         self.inner.writer.queue.send(Job::Rebase(rebase))?;
         Ok((turn, answer.await.map_err(|_| ServiceError::Stopping)?))
     }
@@ -100,10 +103,11 @@ pub(crate) fn rebase(
     name: &SessionName,
     board: &Board,
     dropped_bytes: u64,
+    losses: Option<u64>,
 ) -> (Rebase, oneshot::Receiver<Result<(), ServiceError>>) {
     let (reply, answer) = oneshot::channel();
     let (name, session, base) = (name.clone(), board.id(), board.revision());
-    (Rebase { name, session, base, dropped_bytes, reply }, answer)
+    (Rebase { name, session, base, dropped_bytes, losses, reply }, answer)
 }
 
 /// Stores a board as a base for the history, replacing this many bytes of commits.

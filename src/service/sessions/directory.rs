@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::by_id;
 use super::by_id::SessionsById;
+use super::known::Known;
 use super::labels::LabelIndex;
 use super::recent_commits::Weighed;
 use super::session::{Published, Session, Shown};
@@ -152,12 +153,13 @@ impl Directory {
         true
     }
 
-    /// Publishes a session's board and commits; a new name is added.
+    /// Publishes a session's board and commits, and whether the store lost what was published before; a new name is added.
     pub(crate) fn publish(
         &self,
         name: &SessionName,
         published: Published,
         commits: Vec<Weighed>,
+        known: (Known, bool),
         held: &AtomicUsize,
     ) -> Arc<Session> {
         let exists = published.board.life().is_some();
@@ -165,7 +167,7 @@ impl Directory {
         let requests = exists && !published.board.tasks().claimable().is_empty();
         let is_over = published.board.budget_passed().is_some();
         let labels = published.board.life().map(|life| Arc::clone(&life.labels));
-        let session = self.show(name, published, commits, held);
+        let session = self.show(name, published, commits, known, held);
         note(&self.damaged, name, false);
         self.labels.note(name, labels.as_ref());
         self.list(name, exists);
@@ -180,13 +182,14 @@ impl Directory {
         name: &SessionName,
         published: Published,
         commits: Vec<Weighed>,
+        known: (Known, bool),
         held: &AtomicUsize,
     ) -> Arc<Session> {
         let id = published.board.id();
         let new = |published| Arc::new(Session::new(name.clone(), Shown::Hot(published)));
         let Some(shard) = self.shard(name) else { return new(published) };
         let show = |session: &Arc<Session>, published| {
-            if let Some(former) = session.publish(published, commits, held) {
+            if let Some(former) = session.publish(published, commits, known, held) {
                 self.identities.follow(id, session, former);
             }
             Arc::clone(session)
@@ -202,6 +205,7 @@ impl Directory {
             return show(session, published);
         }
         let session = new(published);
+        session.set_known(known.0);
         self.identities.add(id, &session, Revision::default());
         sessions.insert(name.clone(), Arc::clone(&session));
         session

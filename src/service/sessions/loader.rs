@@ -16,7 +16,7 @@ use super::directory::Directory;
 use super::memory_budget::MemoryBudget;
 use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
-use crate::board::Summary;
+use crate::board::{Rejected, Summary};
 use crate::error_chain::Chain;
 use crate::fairness::{Client, Queue, Refused};
 use crate::service::deps::Deps;
@@ -290,8 +290,12 @@ impl Shared {
             if matches!(error, ServiceError::Unreachable) {
                 return Unloaded::Unreachable;
             }
-            // Another server truncated or deleted the history meanwhile.
-            let is_gone = matches!(error, ServiceError::Store(StoreError::NoHistory { .. }));
+            // Another server truncated or deleted the history meanwhile, or a failover lost its end.
+            let is_gone = matches!(
+                error,
+                ServiceError::Store(StoreError::NoHistory { .. })
+                    | ServiceError::Rejected { rejected: Rejected::NoRevision { .. }, .. }
+            );
             if is_gone || matches!(error, ServiceError::Compacted { .. }) {
                 return Unloaded::Overloaded;
             }

@@ -2,6 +2,7 @@
 
 pub(crate) mod by_id;
 pub(crate) mod directory;
+pub(super) mod known;
 mod labels;
 pub(crate) mod list;
 pub(crate) mod loader;

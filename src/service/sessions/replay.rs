@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::board::apply;
 use crate::board::stored;
 use crate::board::stored::BaseReader;
-use crate::board::{Board, Commit, Extent, Frame, Rejected, Revision, SessionId, Summary, admit};
+use crate::board::{
+    Board, Commit, Extent, Frame, Rejected, Revision, Seal, SessionId, Summary, admit,
+};
 use crate::service::error::ServiceError;
 use crate::store::{PageMax, Store, StoreError};
 
@@ -29,6 +31,17 @@ pub(crate) fn framed(
     after: Revision,
     max: PageMax,
 ) -> Result<Vec<(Commit, usize)>, ServiceError> {
+    let commits = sealed(store, session, after, max)?.into_iter();
+    Ok(commits.map(|(commit, bytes, _)| (commit, bytes)).collect())
+}
+
+/// Does the same, with the seal of each commit.
+pub(crate) fn sealed(
+    store: &dyn Store,
+    session: SessionId,
+    after: Revision,
+    max: PageMax,
+) -> Result<Vec<(Commit, usize, Option<Seal>)>, ServiceError> {
     let (mut commits, mut bytes) = (Vec::new(), 0);
     let mut last = after;
     for (revision, frame) in store.commits(session, after, max)? {
@@ -41,7 +54,7 @@ pub(crate) fn framed(
         }
         last = revision;
         bytes += of;
-        commits.push((commit, of));
+        commits.push((commit, of, Frame::seal(&frame)));
     }
     Ok(commits)
 }

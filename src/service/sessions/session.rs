@@ -5,13 +5,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::known::Known;
 use super::recent_commits::{RecentPage, RecentText, SharedText, Weighed};
 use super::subscribers::Subscribers;
-use crate::board::{Board, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp};
+use crate::board::{
+    Board, Epoch, Extent, Life, Revision, SessionId, SessionName, Summary, Timestamp,
+};
 
 /// Published state of a session: durable and immutable.
 #[derive(Clone, Debug)]
@@ -126,6 +129,10 @@ pub(crate) struct Session {
     damaged: AtomicBool,
     /// The last write to a deleted board without keys, whose summary has the rest. Else [`NOT_BARE`].
     bare: AtomicI64,
+    /// The head by which the session is found again in a store that other servers write to.
+    known: Mutex<Known>,
+    /// Counts how often such a store lost commits that were published here. Changed with `shown`.
+    losses: AtomicU64,
 }
 
 impl Session {
@@ -143,6 +150,8 @@ impl Session {
             snapshot_bytes: AtomicU64::new(0),
             damaged: AtomicBool::new(false),
             bare: AtomicI64::new(NOT_BARE),
+            known: Mutex::new(Known::NOTHING),
+            losses: AtomicU64::new(0),
         }
     }
 
@@ -184,6 +193,29 @@ impl Session {
         self.shown.read().extent()
     }
 
+    /// Returns the current extent, and the number of losses before it.
+    pub(crate) fn extent_after_losses(&self) -> (Extent, u64) {
+        let shown = self.shown.read();
+        (shown.extent(), self.losses.load(Ordering::Relaxed))
+    }
+
+    /// Returns the head that is compared with the store's.
+    pub(crate) fn known(&self) -> Known {
+        *self.known.lock()
+    }
+
+    pub(crate) fn set_known(&self, known: Known) {
+        *self.known.lock() = known;
+    }
+
+    /// Notes the epoch in which the store was found to have this head.
+    pub(crate) fn confirm(&self, found: &Known, epoch: Epoch) {
+        let mut known = self.known.lock();
+        if known.is_same(found) {
+            known.epoch = epoch;
+        }
+    }
+
     /// Returns the current summary.
     pub(crate) fn summary(&self) -> Arc<Summary> {
         match self.shown() {
@@ -203,6 +235,7 @@ impl Session {
         &self,
         published: Published,
         commits: Vec<Weighed>,
+        (known, is_after_loss): (Known, bool),
         held: &AtomicUsize,
     ) -> Option<Arc<Summary>> {
         // Within that lock, so that the last recent commit is always the head.
@@ -214,6 +247,8 @@ impl Session {
             let board = &published.board;
             let is_bare = board.life().is_none() && board.keys().is_empty();
             let mut shown = self.shown.write();
+            self.set_known(known);
+            self.losses.fetch_add(u64::from(is_after_loss), Ordering::Relaxed);
             let bare = if is_bare { board.written_at().0 } else { NOT_BARE };
             self.bare.store(bare, Ordering::Release);
             *shown = if is_bare {

@@ -96,10 +96,10 @@ pub(crate) fn two(dir: &Path) -> ([Arc<Common>; 2], [Service; 2]) {
 }
 
 impl SharedStore for Common {
-    fn heads(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Head>>, StoreError> {
+    fn heads(&self, asked: &[(Vec<u8>, Revision)]) -> Result<Vec<Option<Head>>, StoreError> {
         let sessions = self.store.sessions();
         let rows = self.store.names()?;
-        let head_of = |name: &Vec<u8>| {
+        let head_of = |(name, asked): &(Vec<u8>, Revision)| {
             let named = rows.iter().filter(|row| row.name.as_ref() == Some(name));
             let heads = named.filter_map(|row| {
                 let stored = sessions.iter().find(|stored| stored.session == row.session)?;
@@ -108,11 +108,18 @@ impl SharedStore for Common {
                 let max = PageMax { commits: usize::MAX, bytes: usize::MAX };
                 let kept = self.store.commits(session, base.unwrap_or_default(), max).unwrap();
                 let history_bytes = kept.iter().map(|(_, frame)| Frame::bytes(frame) as u64).sum();
-                Some(Head { session, revision, base, history_bytes })
+                let commit = kept.iter().find(|(revision, _)| revision == asked);
+                let asked = commit.and_then(|(_, frame)| Frame::seal(frame));
+                Some(Head { session, revision, base, history_bytes, asked })
             });
             heads.max_by_key(|head| head.revision)
         };
-        Ok(names.iter().map(head_of).collect())
+        Ok(asked.iter().map(head_of).collect())
+    }
+
+    /// The embedded store loses nothing.
+    fn draw_epoch(&self, _known: Epoch) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn due(&self, now: Timestamp, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -150,7 +157,8 @@ impl SharedStore for Common {
     fn rows(&self, sought: &RowQuery<'_>) -> Result<Vec<(Vec<u8>, SummaryRow)>, StoreError> {
         let names = self.both.rows.lock().keys().cloned().collect::<BTreeSet<_>>();
         let names: Vec<_> = names.into_iter().collect();
-        let heads = self.heads(&names)?;
+        let asked: Vec<_> = names.iter().map(|name| (name.clone(), Revision(0))).collect();
+        let heads = self.heads(&asked)?;
         let rows = self.both.rows.lock();
         let found = names.into_iter().zip(heads).filter_map(|(name, head)| {
             let (row, head) = (&rows[&name], head?);

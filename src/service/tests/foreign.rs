@@ -19,7 +19,7 @@ use crate::store::{Run, SharedStore as _, SqliteStore, Store as _};
 
 /// The board that the store has of a session.
 fn stored_board(store: &Common, session: &str) -> Board {
-    let head = store.heads(&[session.as_bytes().to_vec()]).unwrap()[0].unwrap();
+    let head = store.heads(&[(session.as_bytes().to_vec(), Revision(0))]).unwrap()[0].unwrap();
     whole(store, head.session).unwrap().0
 }
 

@@ -50,6 +50,8 @@ pub struct Watch {
     stopping: Cancellation,
     /// Revision of the last delivered commit.
     followed: Option<Revision>,
+    /// The losses of the store after which it reads.
+    losses: u64,
     /// True if nothing follows the last delivered commit, unless a tick tells otherwise.
     is_at_head: bool,
     _counted: Counted,
@@ -75,7 +77,9 @@ impl Service {
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
         }
+        let (_, losses) = session.extent_after_losses();
         Ok(Watch {
+            losses,
             service: self.clone(),
             name: name.clone(),
             session,
@@ -147,6 +151,9 @@ impl Watch {
     /// Returns the text of the commits after a revision, and the last of these, if another watcher shared it. A text
     /// of commits that not everyone may see is only for a reader that sees all.
     pub fn shared(&mut self, after: Revision, sees_all: bool) -> Option<(Bytes, Revision)> {
+        if self.session.extent_after_losses().1 != self.losses {
+            return None;
+        }
         let RecentText { text, until, is_last } = self.session.shared(after, sees_all)?;
         if !self.serves(after, || self.session.extent()) {
             return None;
@@ -173,7 +180,12 @@ impl Watch {
     ///
     /// [`ServiceError`] if the store cannot be read.
     pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
-        let now = self.session.extent();
+        let (now, losses) = self.session.extent_after_losses();
+        if std::mem::replace(&mut self.losses, losses) != losses {
+            // What was delivered may be among the lost commits.
+            self.followed = None;
+            return Ok(Commits::Gap);
+        }
         let served = self.serves(after, || now);
         self.is_at_head = false;
         let commits = match self.session.recent(after, COMMIT_BYTES_AT_ONCE_MAX) {

@@ -57,6 +57,7 @@ impl Service {
             } else {
                 None
             };
+            job.epoch.get_or_insert(self.epoch());
             job.pins = self.pins(&job).await?;
             if turn.is_some() {
                 job = Box::pin(self.prepared(job)).await?;

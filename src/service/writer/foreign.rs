@@ -3,18 +3,24 @@
 //! A write is decided on the heads that this server knows. If another server's commits came between, its verdict is
 //! void, and so are those that met its staged board: all are decided again on the new heads, in their order. After
 //! two conflicts they are decided while no other server writes to these sessions.
+//!
+//! A store may also have lost commits that this server published: they are dropped, and the epoch changes.
 
+use std::slice;
 use std::sync::Arc;
 
 use super::Writer;
 use super::batch::{Batch, Void};
 use super::staging::Staging;
 use super::verdict::{Verdict, Verdicts, answer};
-use crate::board::{Revision, SessionName};
+use crate::board::{Board, Revision, SessionName};
+use crate::metrics;
 use crate::service::error::ServiceError;
 use crate::service::job::Behind;
-use crate::service::sessions::replay::{ONE, REPLAY_PAGE, framed, whole};
-use crate::store::{Head, SharedStore};
+use crate::service::sessions::known::{Known, Standing};
+use crate::service::sessions::replay::{ONE, REPLAY_PAGE, sealed, whole};
+use crate::service::sessions::session::new_session_id;
+use crate::store::{Head, SharedStore, TextChange};
 
 /// The number of conflicts after which a write is decided while no other server writes.
 const CONFLICTS_MAX: usize = 2;
@@ -107,13 +113,8 @@ impl Writer {
 
     /// Takes in what other servers committed to these sessions, and tells those who wait for that.
     pub(super) fn catch_up_with(&mut self, behind: Vec<Behind>) {
-        for Behind { name, head, is_lost, waiting } in behind {
-            let mut taken_in = if is_lost {
-                tracing::error!(session = %name, revision = %head.revision, "the database has lost acknowledged commits");
-                self.load(&name, head)
-            } else {
-                self.take_in(&name, head)
-            };
+        for Behind { name, head, known, waiting } in behind {
+            let mut taken_in = self.meet(&name, head, &known);
             if let Err(error) = &taken_in {
                 tracing::warn!(session = %name, %error, "commits of other servers could not be read");
             }
@@ -134,13 +135,47 @@ impl Writer {
         shared: &dyn SharedStore,
         names: &[SessionName],
     ) -> Result<(), ServiceError> {
-        let heads = shared.heads(&bytes_of(names))?;
-        for (name, head) in names.iter().zip(heads) {
-            if let Some(head) = head {
-                self.take_in(name, head)?;
-            }
+        let known: Vec<_> = names.iter().map(|name| self.known(name)).collect();
+        let asked = bytes_of(names).into_iter().zip(known.iter().map(|known| known.revision));
+        let heads = shared.heads(&asked.collect::<Vec<_>>())?;
+        for ((name, known), head) in names.iter().zip(known).zip(heads) {
+            self.meet(name, head, &known)?;
         }
         Ok(())
+    }
+
+    fn known(&self, name: &SessionName) -> Known {
+        self.directory.get(name).map_or(Known::NOTHING, |session| session.known())
+    }
+
+    /// Brings a name's session to where the store has it. `asked` is what was known when the store was asked.
+    fn meet(
+        &mut self,
+        name: &SessionName,
+        head: Option<Head>,
+        asked: &Known,
+    ) -> Result<(), ServiceError> {
+        // Otherwise it was brought there since.
+        let is_current = self.known(name).is_same(asked);
+        match (asked.standing(head.as_ref()), head) {
+            (Standing::Lost, head) if is_current => self.load(name, head, true),
+            (Standing::Unsure, Some(head)) if is_current => self.load(name, Some(head), false),
+            (_, Some(head)) => self.take_in(name, head),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// Returns an error if a base made after so many losses is of commits that the store has lost since.
+    pub(super) fn is_still_stored(
+        &mut self,
+        name: &SessionName,
+        losses: Option<u64>,
+    ) -> Result<(), ServiceError> {
+        let store = Arc::clone(&self.store);
+        let (Some(shared), Some(losses)) = (store.shared(), losses) else { return Ok(()) };
+        self.catch_up(shared, slice::from_ref(name))?;
+        let now = self.directory.get(name).map(|session| session.extent_after_losses().1);
+        if now == Some(losses) { Ok(()) } else { Err(ServiceError::FailedOver) }
     }
 
     /// Publishes what a name's session has in the store beyond what is published.
@@ -151,7 +186,9 @@ impl Writer {
                 if known.revision < head.revision {
                     match self.follow(name) {
                         // Its history begins later by now.
-                        Ok(false) | Err(ServiceError::Compacted { .. }) => self.load(name, head)?,
+                        Ok(false) | Err(ServiceError::Compacted { .. }) => {
+                            self.load(name, Some(head), false)?;
+                        }
                         followed => _ = followed?,
                     }
                 }
@@ -163,9 +200,9 @@ impl Writer {
                 if let Err(error) = self.follow(name) {
                     tracing::debug!(session = %name, %error, "the end of a session was not read");
                 }
-                self.load(name, head)
+                self.load(name, Some(head), false)
             }
-            None => self.load(name, head),
+            None => self.load(name, Some(head), false),
         }
     }
 
@@ -197,26 +234,64 @@ impl Writer {
                 return Ok(false);
             }
             let (session, after) = (staging.board().id(), staging.board().revision());
-            let page = framed(&*self.store, session, after, REPLAY_PAGE)?;
+            let page = sealed(&*self.store, session, after, REPLAY_PAGE)?;
             if page.is_empty() {
                 return Ok(true);
             }
-            for (commit, bytes) in page {
-                staging.take_in(commit, bytes)?;
+            for (commit, bytes, seal) in page {
+                staging.take_in(commit, bytes, seal)?;
             }
             self.publish(name, &mut staging);
         }
     }
 
-    /// Publishes a name's session from the store's whole history.
-    fn load(&mut self, name: &SessionName, head: Head) -> Result<(), ServiceError> {
-        let (board, history_bytes) = whole(&*self.store, head.session)?;
+    /// Publishes a name's session from the store's whole history; nothing, if it has none.
+    fn load(
+        &mut self,
+        name: &SessionName,
+        head: Option<Head>,
+        is_lost: bool,
+    ) -> Result<(), ServiceError> {
+        let (board, history_bytes) = match head {
+            Some(head) => whole(&*self.store, head.session)?,
+            None => (Board::absent(new_session_id(), Revision::default()), 0),
+        };
+        let known = self.known(name);
+        // A session that has revisions of the one before it is no successor, but an earlier one that is back.
+        let is_back =
+            known.session != board.id() && board.extent().oldest_cursor() < known.revision;
+        let is_lost = is_lost || is_back;
+        if is_lost {
+            self.note_loss(name, &known, board.revision())?;
+        }
         let former = Staging::of(self.directory.get(name).as_ref(), &self.loader);
         let before = Revision(board.revision().0.saturating_sub(1));
         // The commit may be gone: the history may begin here.
-        let last = framed(&*self.store, board.id(), before, ONE).unwrap_or_default();
-        let last = last.into_iter().next_back().map(|(commit, _)| commit);
-        self.publish(name, &mut former.replaced_by(board, history_bytes, last));
+        let last = sealed(&*self.store, board.id(), before, ONE).unwrap_or_default();
+        let last = last.into_iter().next_back().map(|(commit, _, seal)| (commit, seal));
+        self.publish(name, &mut former.replaced_by(board, history_bytes, last, is_lost));
+        Ok(())
+    }
+
+    /// Notes that the store lost what is known of a session. The epoch changes before anything is shown in its place, so
+    /// that no tag of a lost commit is one of another commit of that revision.
+    fn note_loss(
+        &self,
+        name: &SessionName,
+        known: &Known,
+        stored: Revision,
+    ) -> Result<(), ServiceError> {
+        let Some(shared) = self.store.shared() else { return Ok(()) };
+        if known.epoch == self.store.epoch() {
+            shared.draw_epoch(known.epoch)?;
+        }
+        self.past_boards.forget(known.session);
+        if self.search.is_some() {
+            shared.texts().change_texts(&[(known.session, TextChange::Forget)])?;
+        }
+        metrics::LOST_HEADS.add_one();
+        let revision = known.revision;
+        tracing::error!(session = %name, %revision, %stored, "the database has lost acknowledged commits; they are dropped here");
         Ok(())
     }
 }

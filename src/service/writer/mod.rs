@@ -40,6 +40,7 @@ use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loader;
 use super::sessions::memory_budget::MemoryBudget;
+use super::sessions::past_boards::PastBoards;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
@@ -97,6 +98,7 @@ pub(super) struct Writer {
     retries: Retries,
     memory: Arc<MemoryBudget>,
     loader: Loader,
+    past_boards: Arc<PastBoards>,
     orphans: Arc<Orphans>,
     /// Counter of appends, for the compaction.
     activity: Arc<Activity>,
@@ -156,6 +158,7 @@ impl Writer {
             retries: Retries::default(),
             memory: Arc::clone(&sessions.memory),
             loader: sessions.loader.clone(),
+            past_boards: Arc::clone(&sessions.past_boards),
             orphans: Arc::clone(&images.orphans),
             activity,
             search: searches.progress(),
@@ -260,6 +263,9 @@ impl Writer {
     }
 
     fn decide(&mut self, batch: &mut Batch, job: &WriteJob, reading: Reading) -> Verdict {
+        if job.epoch.is_some_and(|epoch| epoch != self.store.epoch()) {
+            return Verdict::Failed(ServiceError::FailedOver);
+        }
         let name = job.session();
         if self.is_undecidable(&mut batch.staged, job, reading) {
             return Verdict::Cold;
@@ -324,7 +330,8 @@ impl Writer {
 
     /// Puts a stored base in force as the beginning of a session's history.
     fn rebase(&mut self, rebase: Rebase) {
-        let Rebase { name, session, base, dropped_bytes, reply } = rebase;
+        let Rebase { name, session, base, dropped_bytes, losses, reply } = rebase;
+        let caught_up = self.is_still_stored(&name, losses);
         let found = self.directory.get(&name).filter(|found| {
             found.extent().session == session && found.exists() && !found.is_damaged()
         });
@@ -333,7 +340,7 @@ impl Writer {
                 let rejected = Rejected::NoSession { session: name };
                 Err(ServiceError::Rejected { rejected, revision: None })
             }
-            Some(found) => self.set_base(&found, base, dropped_bytes),
+            Some(found) => caught_up.and_then(|()| self.set_base(&found, base, dropped_bytes)),
         };
         if reply.send(answer).is_err() {
             tracing::trace!("the caller of a truncation disconnected");
@@ -489,7 +496,8 @@ impl Writer {
         let touches = |test: fn(&Commit) -> bool| commits.iter().any(|(commit, _)| test(commit));
         let asked = is_loaded || touches(Commit::touches_questions);
         let requested = is_loaded || touches(Commit::touches_requests);
-        let session = self.directory.publish(name, published, commits, &self.recent_bytes);
+        let known = staging.known(self.store.epoch());
+        let session = self.directory.publish(name, published, commits, known, &self.recent_bytes);
         self.memory.note_use(&session);
         self.memory.weigh_published(&session, &board);
         self.note_tombstone(name, staging);

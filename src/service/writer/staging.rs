@@ -6,15 +6,17 @@ use std::sync::Arc;
 use super::verdict::Verdict;
 use crate::board::apply;
 use crate::board::{
-    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Digest, Extent, Frame, Json, Kept,
-    Key, KeyReused, Moment, Nonce, Prepared, Rejected, Revision, SessionCommand, SessionId,
-    SessionName, Summary, Timestamp, decide, decide_prepared, decide_unread, expire, stored,
+    Board, COMMIT_BYTES_MAX, Change, Command, Commit, Decision, Digest, Epoch, Extent, Frame, Json,
+    Kept, Key, KeyReused, Moment, Nonce, Prepared, Rejected, Revision, Seal, SessionCommand,
+    SessionId, SessionName, Summary, Timestamp, decide, decide_prepared, decide_unread, expire,
+    stored,
 };
 use crate::service::Receipt;
 use crate::service::error::ServiceError;
 use crate::service::history::deletion::end_before;
 use crate::service::job::{ImagesIn, WriteJob};
 use crate::service::sessions::by_id::summary_row;
+use crate::service::sessions::known::Known;
 use crate::service::sessions::loader::{AtHand, Loader};
 use crate::service::sessions::recent_commits::Weighed;
 use crate::service::sessions::replay::go_on;
@@ -45,6 +47,11 @@ pub(crate) struct Staging {
     end: Option<End>,
     /// The last commit, if the board was read from the store and the commits before it are not at hand.
     loaded: Option<Option<Arc<Commit>>>,
+    /// The commit at `head`, and the last one.
+    before: Option<Seal>,
+    last: Option<Seal>,
+    /// True if the store has lost what was published before.
+    is_after_loss: bool,
     /// True if a staged commit only removes.
     shrinks: bool,
     /// True if writes that add are refused.
@@ -70,6 +77,10 @@ impl Staging {
             None => Published::nothing(),
         };
         let board = published.board;
+        let known = session
+            .map(|session| session.known())
+            .filter(|known| (known.session, known.revision) == (board.id(), board.revision()));
+        let before = known.and_then(|known| known.seal);
         Self {
             is_cold,
             damaged,
@@ -85,32 +96,49 @@ impl Staging {
             closed: false,
             end: None,
             loaded: None,
+            before,
+            last: before,
+            is_after_loss: false,
             shrinks: false,
             is_cramped: false,
         }
     }
 
     /// Takes in a commit of another server, which is stored.
-    pub(crate) fn take_in(&mut self, commit: Commit, bytes: usize) -> Result<(), ServiceError> {
+    pub(crate) fn take_in(
+        &mut self,
+        commit: Commit,
+        bytes: usize,
+        seal: Option<Seal>,
+    ) -> Result<(), ServiceError> {
         let mut board = Board::clone(&self.board);
         go_on(&mut board, &commit)?;
         self.closed = commit.ends_session();
         self.board = Arc::new(board);
         self.history_bytes += bytes as u64;
         self.commits.push((Arc::new(commit), bytes));
+        self.last = seal;
         Ok(())
     }
 
-    /// Replaces the board by one that was read from the store, with its last commit.
+    /// Replaces the board by one that was read from the store, with its last commit, perhaps after a loss.
     pub(crate) fn replaced_by(
         self,
         board: Board,
         history_bytes: u64,
-        last: Option<Commit>,
+        last: Option<(Commit, Option<Seal>)>,
+        is_after_loss: bool,
     ) -> Self {
         let closed = board.life().is_none();
-        let loaded = Some(last.map(Arc::new));
-        Self { board: Arc::new(board), history_bytes, closed, loaded, ..self }
+        let seal = last.as_ref().and_then(|(_, seal)| *seal);
+        let loaded = Some(last.map(|(commit, _)| Arc::new(commit)));
+        let board = Arc::new(board);
+        Self { board, history_bytes, closed, loaded, last: seal, is_after_loss, ..self }
+    }
+
+    /// Returns what is known of the session once this is published, and whether it follows a loss.
+    pub(crate) fn known(&self, epoch: Epoch) -> (Known, bool) {
+        (Known::of(&self.board, self.last, epoch), self.is_after_loss)
     }
 
     /// Takes out the last commit of a board that was read from the store, if it was.
@@ -205,6 +233,7 @@ impl Staging {
             has_blobs: !board.blobs().is_empty(),
             summary: framed,
             blobs: self.blobs(),
+            before: self.before,
         })
     }
 
@@ -385,6 +414,7 @@ impl Staging {
         self.board = next;
         self.history_bytes += bytes as u64;
         self.closed = commit.ends_session();
+        self.last = Frame::seal(&frame);
         self.frames.push(frame);
         self.commits.push((Arc::new(commit), bytes));
         stored

@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::error::{failed, outcome_of};
-use crate::board::{Digest, Revision, SessionId};
+use crate::board::{Digest, Revision, Seal, SessionId};
 use crate::store::{Outcome, Run, SessionRow, StoreError};
 
 /// Sets the row of a session.
@@ -39,14 +39,36 @@ macro_rules! insert_commits {
     };
 }
 
+/// Requires that the commit at the expected head, if it is retained, is the one that the server knows. The parameter is its
+/// seal, which is NULL if that is not known.
+macro_rules! is_known {
+    ($seal:literal) => {
+        concat!(
+            "NOT EXISTS (SELECT FROM history_commit WHERE history_commit.session = $1 \
+             AND history_commit.revision = $2 AND substring(frame FOR 9) <> ",
+            $seal,
+            "::bytea)"
+        )
+    };
+}
+
 /// Gives the name to the session, if it has no other one than expected. All conditions are here: a statement that is not
-/// to store anything must not give the name either.
+/// to store anything must not give the name either. The session before has its expected head, by revision and seal.
 macro_rules! claim {
-    ($from:literal) => {
+    ($from:literal, $seal:literal, $head:literal) => {
         concat!(
             "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $19::bytea, $1::uuid ",
             $from,
             has_blobs!(),
+            " AND (",
+            $seal,
+            "::bytea IS NULL OR NOT EXISTS (SELECT FROM session AS former LEFT JOIN history_commit AS last \
+             ON last.session = former.id AND last.revision = former.head WHERE former.id = $20::uuid \
+             AND (former.head <> ",
+            $head,
+            "::bigint OR substring(last.frame FOR 9) <> ",
+            $seal,
+            ")))",
             " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $20::uuid \
              RETURNING session), "
         )
@@ -59,13 +81,15 @@ pub(super) const FOLLOW: &str = concat!(
     set_row!(),
     " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND ",
     has_blobs!(),
+    " AND ",
+    is_known!("$19"),
     " RETURNING id)",
     insert_commits!()
 );
 
 /// Creates a session, perhaps one that has its end already.
 const CREATE: &str = concat!(
-    claim!("WHERE "),
+    claim!("WHERE ", "$25", "$26"),
     "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
      is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content) \
      SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid FROM named \
@@ -77,7 +101,11 @@ const CREATE: &str = concat!(
 
 /// Makes a staged history a session's own.
 const ADOPT: &str = concat!(
-    claim!("FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2 AND "),
+    claim!(
+        "FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2 AND ",
+        "$21",
+        "$22"
+    ),
     "changed AS (UPDATE session SET name = $19, staged_at = NULL, base = put_base, base_content = put_content, \
      put_base = NULL, put_content = NULL, ",
     set_row!(),
@@ -93,6 +121,8 @@ const END: &str = concat!(
     " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND $19::bytea IS NOT NULL \
      AND $20::uuid IS NOT NULL AND ",
     has_blobs!(),
+    " AND ",
+    is_known!("$25"),
     " RETURNING id), \
      commits AS (DELETE FROM history_commit USING changed WHERE history_commit.session = changed.id), \
      bases AS (DELETE FROM history_base USING changed WHERE history_base.session = changed.id), \
@@ -127,6 +157,8 @@ struct Bound<'a> {
     row: Option<RowBound<'a>>,
     name: Option<&'a [u8]>,
     before: Option<Uuid>,
+    before_head: Option<i64>,
+    seal: Option<&'a [u8]>,
     ended_at: Option<i64>,
     base: Option<i64>,
     content: Option<Uuid>,
@@ -145,7 +177,9 @@ struct RowBound<'a> {
 impl<'a> Bound<'a> {
     fn of(run: &'a Run) -> Self {
         let claim = run.claim.as_ref();
-        let before = claim.and_then(|claim| claim.before).map(|(SessionId(id), _)| id);
+        let before = claim.and_then(|claim| claim.before);
+        let before_head = before.map(|(_, head)| head.0.cast_signed());
+        let before = before.map(|(SessionId(id), _)| id);
         let has_session = before == Some(run.session.0);
         let sql = match (&run.row, claim, &run.ends) {
             (None, ..) => STAGE,
@@ -169,6 +203,8 @@ impl<'a> Bound<'a> {
             row: row.map(RowBound::of),
             name: claim.map(|claim| claim.name.as_slice()),
             before,
+            before_head,
+            seal: row.and_then(|row| row.before.as_ref()).map(|Seal(bytes)| bytes.as_slice()),
             ended_at: row.filter(|row| !row.exists).map(|row| row.updated_at.0),
             base: ends.map(|end| end.revision.0.cast_signed()),
             content: ends.map(|_| Uuid::now_v7()),
@@ -190,13 +226,19 @@ impl<'a> Bound<'a> {
         all.extend([&self.revisions as &(dyn ToSql + Sync), &self.frames]);
         all.extend([&row.blobs as &(dyn ToSql + Sync), &row.digests]);
         if self.sql == FOLLOW {
+            all.push(&self.seal);
             return all;
         }
         all.extend([&self.name as &(dyn ToSql + Sync), &self.before]);
         if self.sql == ADOPT {
+            all.extend([&self.seal as &(dyn ToSql + Sync), &self.before_head]);
             return all;
         }
         all.extend([&self.ended_at as &(dyn ToSql + Sync), &self.base, &self.content, &self.parts]);
+        all.push(&self.seal);
+        if self.sql == CREATE {
+            all.push(&self.before_head);
+        }
         all
     }
 }

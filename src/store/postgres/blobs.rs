@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::connection::Connections;
 use super::error::failed;
+use super::history::without_existing;
 use crate::board::{Digest, SessionId};
 use crate::store::{BlobDraft, BlobStore, StoreError, StoredBlob};
 
@@ -354,9 +355,9 @@ impl BlobStore for PostgresStore {
     }
 
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
         self.connections.read(async |mut client| {
             let transaction = client.transaction().await.map_err(failed)?;
+            let ids = without_existing(&transaction, sessions).await?;
             for table in ["blob", "blob_chunk"] {
                 let sql = format!("DELETE FROM {table} WHERE session = ANY ($1)");
                 transaction.execute(&sql, &[&ids]).await.map_err(failed)?;

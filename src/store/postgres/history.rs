@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use parking_lot::Mutex;
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -242,10 +242,11 @@ pub(super) async fn discard(client: &mut Object, session: SessionId) -> Result<(
     if staged { forget(client, &[session]).await } else { Ok(()) }
 }
 
-/// Deletes whole histories, with the names that still belong to them.
+/// Deletes whole histories, with the names that still belong to them. A session that exists under its name stays: its
+/// deletion was lost in a failover.
 pub(super) async fn forget(client: &mut Object, sessions: &[SessionId]) -> Result<(), StoreError> {
-    let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
     let transaction = client.transaction().await.map_err(failed)?;
+    let ids = without_existing(&transaction, sessions).await?;
     for sql in [
         "DELETE FROM session_name WHERE name IN (SELECT name FROM session WHERE id = ANY ($1)) AND session = ANY ($1)",
         "DELETE FROM session WHERE id = ANY ($1)",
@@ -257,6 +258,21 @@ pub(super) async fn forget(client: &mut Object, sessions: &[SessionId]) -> Resul
         transaction.execute(sql, &[&ids]).await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)
+}
+
+/// Returns the ids of these sessions, but of those that exist under their names.
+pub(super) async fn without_existing(
+    transaction: &Transaction<'_>,
+    sessions: &[SessionId],
+) -> Result<Vec<Uuid>, StoreError> {
+    let sql = "SELECT session.id FROM session JOIN session_name ON session_name.name = session.name \
+        AND session_name.session = session.id WHERE session.id = ANY ($1) AND session.is_live FOR UPDATE OF session";
+    let mut ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
+    let rows = transaction.query(sql, &[&ids]).await.map_err(failed)?;
+    let existing: Result<Vec<Uuid>, _> = rows.iter().map(|row| row.try_get(0)).collect();
+    let existing = existing.map_err(failed)?;
+    ids.retain(|id| !existing.contains(id));
+    Ok(ids)
 }
 
 /// A run that was not stored since a blob is gone looks like a conflict; tells them apart.

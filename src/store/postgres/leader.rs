@@ -1,4 +1,5 @@
-//! The pulse: a connection of its own that tells whether the service answers, its time, and whether this server leads.
+//! The pulse: a connection of its own that finds whether the service answers, its time and epoch, and whether this server
+//! leads.
 //!
 //! The leader holds an advisory lock for the life of that connection. The service ends a connection that beats no more, so
 //! that another server takes the lead from one that stands still or is gone.
@@ -7,12 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio_postgres::Client;
 use uuid::{Builder, Uuid};
 
 use super::connection::{ANSWER_MAX, Connections, connect, within};
 use super::error::failed;
-use crate::board::Timestamp;
+use super::schema::epoch_of;
+use crate::board::{Epoch, Timestamp};
 use crate::steady::{ms, steady};
 use crate::store::StoreError;
 
@@ -35,6 +38,8 @@ pub(super) struct Pulse {
     /// The database's time at the beginning of the steady clock, in milliseconds since 1970. The host's wall clock has no
     /// part in it.
     begins_ms: AtomicI64,
+    /// The store's epoch as it was read last.
+    epoch: RwLock<Epoch>,
 }
 
 impl Default for Pulse {
@@ -44,6 +49,7 @@ impl Default for Pulse {
             leads: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             begins_ms: AtomicI64::new(0),
+            epoch: RwLock::new(Epoch(0)),
         }
     }
 }
@@ -75,6 +81,23 @@ impl Pulse {
     /// Returns the database's time.
     pub(super) fn time(&self) -> Timestamp {
         Timestamp(self.begins_ms.load(Ordering::Relaxed).saturating_add(ms(steady())))
+    }
+
+    pub(super) fn epoch(&self) -> Epoch {
+        *self.epoch.read()
+    }
+
+    /// Notes the epoch, and logs that another one was drawn.
+    pub(super) fn note_epoch(&self, now: Epoch) {
+        if self.epoch() == now {
+            return;
+        }
+        let before = std::mem::replace(&mut *self.epoch.write(), now);
+        if before != Epoch(0) && before != now {
+            tracing::warn!(
+                "the store has a new epoch: earlier tags and signed addresses match no more"
+            );
+        }
     }
 
     /// Returns an id for the content of a blob or a base. It begins with the database's time, by which the leader finds
@@ -126,7 +149,7 @@ async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), Store
     let lock = "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || $1::text, 0))";
     within(ANSWER_MAX, async { client.batch_execute(SILENCE).await.map_err(failed) }).await?;
     while !pulse.is_stopped.load(Ordering::Relaxed) {
-        look_at_clock(client, pulse).await?;
+        look(client, pulse).await?;
         pulse.note(true);
         if !pulse.leads() {
             let locked = async { client.query_one(lock, &[&schema]).await.map_err(failed) };
@@ -138,13 +161,15 @@ async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), Store
     Ok(())
 }
 
-/// Notes the database's time.
-pub(super) async fn look_at_clock(client: &Client, pulse: &Pulse) -> Result<(), StoreError> {
-    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/// Notes the database's time, and the epoch.
+pub(super) async fn look(client: &Client, pulse: &Pulse) -> Result<(), StoreError> {
+    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, epoch FROM meta WHERE id = 1";
     let before = ms(steady());
     let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });
-    let there: i64 = row.await?.try_get(0).map_err(failed)?;
+    let row = row.await?;
+    let there: i64 = row.try_get(0).map_err(failed)?;
     let here = before.midpoint(ms(steady()));
     pulse.begins_ms.store(there.saturating_sub(here), Ordering::Relaxed);
+    pulse.note_epoch(epoch_of(row.try_get(1).map_err(failed)?)?);
     Ok(())
 }

@@ -48,7 +48,6 @@ const APPEND_MAX: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct PostgresStore {
     connections: Arc<Connections>,
-    epoch: Epoch,
     signing_key: SigningKey,
     hints: Hints,
     pulse: Arc<Pulse>,
@@ -73,7 +72,7 @@ impl PostgresStore {
             let mut client = connection::connect(url, |_| {}).await?;
             let meta = schema::open(&mut client, steps).await?;
             // Before the first beat, since nothing may be stamped with another time.
-            leader::look_at_clock(&client, &pulse).await?;
+            leader::look(&client, &pulse).await?;
             Ok(meta)
         })?;
         let hints = Hints::new(&meta.schema);
@@ -81,7 +80,6 @@ impl PostgresStore {
         hints.start(&connections);
         Ok(Self {
             connections,
-            epoch: meta.epoch,
             signing_key: meta.signing_key,
             hints,
             pulse,
@@ -344,7 +342,7 @@ impl Store for PostgresStore {
     }
 
     fn epoch(&self) -> Epoch {
-        self.epoch
+        self.pulse.epoch()
     }
 
     fn signing_key(&self) -> &SigningKey {
@@ -364,11 +362,22 @@ impl Store for PostgresStore {
 }
 
 impl SharedStore for PostgresStore {
-    fn heads(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Head>>, StoreError> {
-        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
+    fn heads(&self, asked: &[(Vec<u8>, Revision)]) -> Result<Vec<Option<Head>>, StoreError> {
+        let found = self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
             let client = self.connections.checker().await?;
-            sessions::heads(&client, names).await
-        })))
+            sessions::heads(&client, asked).await
+        })));
+        let (heads, epoch) = found?;
+        self.pulse.note_epoch(schema::epoch_of(epoch)?);
+        Ok(heads)
+    }
+
+    fn draw_epoch(&self, known: Epoch) -> Result<(), StoreError> {
+        let drawn = self.noted(self.connections.wait(connection::within(APPEND_MAX, async {
+            let client = self.connections.writer().await?;
+            schema::draw_epoch(&client, known).await
+        })));
+        drawn.map(|epoch| self.pulse.note_epoch(epoch))
     }
 
     fn due(&self, now: Timestamp, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {

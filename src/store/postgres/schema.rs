@@ -5,6 +5,7 @@
 use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
+use super::error::failed;
 use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
 use crate::store::{PostgresError, StoreError};
@@ -12,9 +13,8 @@ use crate::store::{PostgresError, StoreError};
 /// The steps that make the schema, each from the version before it. The version is the number of steps.
 pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
 
-/// The store's identity and its key.
+/// The store's key, and where it is.
 pub(super) struct Meta {
-    pub(super) epoch: Epoch,
     pub(super) signing_key: SigningKey,
     pub(super) schema: String,
 }
@@ -47,16 +47,26 @@ pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, St
         let update = "UPDATE meta SET version = $1 WHERE id = 1";
         transaction.execute(update, &[&version]).await.map_err(PostgresError::Server)?;
     }
-    let meta = "SELECT epoch, signing_key FROM meta WHERE id = 1";
+    let meta = "SELECT signing_key FROM meta WHERE id = 1";
     let row = transaction.query_one(meta, &[]).await.map_err(PostgresError::Server)?;
-    let read = || -> Result<(Vec<u8>, Vec<u8>), tokio_postgres::Error> {
-        Ok((row.try_get(0)?, row.try_get(1)?))
-    };
-    let (epoch, key) = read().map_err(|_| PostgresError::NoMeta)?;
+    let key: Vec<u8> = row.try_get(0).map_err(|_| PostgresError::NoMeta)?;
     transaction.commit().await.map_err(PostgresError::Server)?;
-    let epoch = epoch.try_into().map_err(|_| PostgresError::NoMeta)?;
-    let signing_key = SigningKey::of(&key)?;
-    Ok(Meta { epoch: Epoch(u128::from_be_bytes(epoch)), signing_key, schema })
+    Ok(Meta { signing_key: SigningKey::of(&key)?, schema })
+}
+
+/// Returns an epoch as it is stored.
+pub(super) fn epoch_of(stored: Vec<u8>) -> Result<Epoch, PostgresError> {
+    let bytes = stored.try_into().map_err(|_| PostgresError::NoMeta)?;
+    Ok(Epoch(u128::from_be_bytes(bytes)))
+}
+
+/// Draws a new epoch unless another one than `known` holds, and returns the one that holds then.
+pub(super) async fn draw_epoch(client: &Client, known: Epoch) -> Result<Epoch, StoreError> {
+    let draw = "UPDATE meta SET epoch = $1 WHERE id = 1 AND epoch = $2";
+    let (new, known) = (Uuid::new_v4().as_bytes().to_vec(), known.0.to_be_bytes().to_vec());
+    client.execute(draw, &[&new, &known]).await.map_err(failed)?;
+    let row = client.query_one("SELECT epoch FROM meta WHERE id = 1", &[]).await.map_err(failed)?;
+    Ok(epoch_of(row.try_get(0).map_err(failed)?)?)
 }
 
 /// Returns the version of the schema, or `None` if there is none.

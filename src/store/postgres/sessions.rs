@@ -4,7 +4,7 @@ use deadpool_postgres::Object;
 use uuid::Uuid;
 
 use super::error::failed;
-use crate::board::{Revision, SessionId, Timestamp};
+use crate::board::{Frame, Revision, SessionId, Timestamp};
 use crate::store::{Head, StoreError};
 
 /// The time after which a staged history was abandoned.
@@ -13,40 +13,47 @@ const STAGED_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 /// The time for which a deleted session stays after its name has another one.
 const REPLACED_MS: i64 = 60 * 60 * 1000;
 
-/// Returns the head of each name's session.
+/// The heads of sessions by name, beside the epoch: at least one row.
+const HEADS: &str = "SELECT meta.epoch, asked.place, session.id, session.head, session.base, session.bytes, \
+        substring(history_commit.frame FOR 9) \
+    FROM meta LEFT JOIN (unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS asked (name, revision, place) \
+        JOIN session_name ON session_name.name = asked.name \
+        JOIN session ON session.id = session_name.session \
+        LEFT JOIN history_commit ON history_commit.session = session.id \
+            AND history_commit.revision = asked.revision) ON true \
+    WHERE meta.id = 1";
+
+/// Returns the head of each name's session, and the epoch.
 pub(super) async fn heads(
     client: &Object,
-    names: &[Vec<u8>],
-) -> Result<Vec<Option<Head>>, StoreError> {
-    let sql = "SELECT asked.place, session.id, session.head, session.base, session.bytes \
-        FROM unnest($1::bytea[]) WITH ORDINALITY AS asked (name, place) \
-        JOIN session_name ON session_name.name = asked.name \
-        JOIN session ON session.id = session_name.session";
-    let statement = client.prepare_cached(sql).await.map_err(failed)?;
-    let rows = client.query(&statement, &[&names]).await.map_err(failed)?;
-    let mut heads = vec![None; names.len()];
+    asked: &[(Vec<u8>, Revision)],
+) -> Result<(Vec<Option<Head>>, Vec<u8>), StoreError> {
+    let names: Vec<&[u8]> = asked.iter().map(|(name, _)| name.as_slice()).collect();
+    let revisions: Vec<i64> = asked.iter().map(|(_, revision)| revision.0.cast_signed()).collect();
+    let statement = client.prepare_cached(HEADS).await.map_err(failed)?;
+    let rows = client.query(&statement, &[&names, &revisions]).await.map_err(failed)?;
+    let (mut heads, mut epoch) = (vec![None; asked.len()], Vec::new());
     for row in rows {
-        let read = || -> Result<(i64, Uuid, i64, Option<i64>, i64), tokio_postgres::Error> {
-            Ok((
-                row.try_get(0)?,
-                row.try_get(1)?,
-                row.try_get(2)?,
-                row.try_get(3)?,
-                row.try_get(4)?,
-            ))
-        };
-        let (place, session, revision, base, bytes) = read().map_err(failed)?;
+        epoch = row.try_get(0).map_err(failed)?;
+        let Some(place) = row.try_get::<_, Option<i64>>(1).map_err(failed)? else { continue };
         let place = usize::try_from(place).unwrap_or_default();
         if let Some(head) = place.checked_sub(1).and_then(|place| heads.get_mut(place)) {
-            *head = Some(Head {
-                session: SessionId(session),
-                revision: Revision(revision.cast_unsigned()),
-                base: base.map(|base| Revision(base.cast_unsigned())),
-                history_bytes: bytes.cast_unsigned(),
-            });
+            *head = Some(head_of(&row).map_err(failed)?);
         }
     }
-    Ok(heads)
+    Ok((heads, epoch))
+}
+
+fn head_of(row: &tokio_postgres::Row) -> Result<Head, tokio_postgres::Error> {
+    let base: Option<i64> = row.try_get(4)?;
+    let asked: Option<&[u8]> = row.try_get(6)?;
+    Ok(Head {
+        session: SessionId(row.try_get(2)?),
+        revision: Revision(row.try_get::<_, i64>(3)?.cast_unsigned()),
+        base: base.map(|base| Revision(base.cast_unsigned())),
+        history_bytes: row.try_get::<_, i64>(5)?.cast_unsigned(),
+        asked: asked.and_then(Frame::seal),
+    })
 }
 
 /// Begins a transaction that holds the sessions of these names.

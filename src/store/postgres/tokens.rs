@@ -37,8 +37,12 @@ pub(super) async fn put(
     transaction.commit().await.map_err(failed)
 }
 
+/// Returns the counter of changes, and below it the sum of the rows: after a failover the counter may have the same value
+/// over other tokens.
 pub(super) async fn version(client: &Object) -> Result<u64, StoreError> {
-    let statement = client.prepare_cached("SELECT tokens FROM meta").await.map_err(failed)?;
+    let sql = "SELECT (meta.tokens << 32) | (rows.sum & 4294967295) FROM meta, \
+        (SELECT coalesce(sum(crc), 0)::bigint AS sum FROM token) AS rows";
+    let statement = client.prepare_cached(sql).await.map_err(failed)?;
     let row = client.query_one(&statement, &[]).await.map_err(failed)?;
     Ok(row.try_get::<_, i64>(0).map_err(failed)?.cast_unsigned())
 }

@@ -1,6 +1,6 @@
 //! Runs of commits to append, and their outcomes.
 
-use crate::board::{Digest, Frame, Revision, SessionId, Timestamp};
+use crate::board::{Digest, Frame, Revision, Seal, SessionId, Timestamp};
 
 /// Consecutive commits of one session, stored all or none.
 #[derive(Clone, Debug)]
@@ -69,6 +69,9 @@ pub struct SessionRow {
     pub summary: Vec<u8>,
     /// The blobs that the run's commits name.
     pub blobs: Vec<Digest>,
+    /// The last commit of the session that the name has before the run, as far as it is known. If the engine has another
+    /// one at that revision, the run is a conflict.
+    pub before: Option<Seal>,
 }
 
 /// The base of a deleted session. All commits up to it are forgotten, including those between the head and it, which
