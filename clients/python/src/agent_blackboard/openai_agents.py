@@ -1,7 +1,8 @@
 """Session of the OpenAI Agents SDK on a board: a conversation that outlives its process and is shared by many.
 
 The items of a conversation are a memory on a board of the conversation's own, kept as the SDK gives them. `add_items`
-is one commit. A tool call and its output are never parted, neither by a limit nor by `pop_item`.
+is one commit. A tool call and its output are never parted, neither by a limit nor by `pop_item`; nor is an item of the
+model from the reasoning before it. The Responses API takes none without the other.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class BlackboardSession:
     event loop and stays the caller's to close. Sessions of one id in several processes are one conversation.
 
     `limit` of `get_items` and of `session_settings` reads the latest items, and goes on back to the call of each output
-    among them. Strings of more than 64 Ki characters, such as screenshots, are kept as blobs.
+    among them, and to the reasoning of the answer that they begin in. Strings of more than 64 Ki characters, such as
+    screenshots, are kept as blobs.
 
     Every method raises the client's exceptions. A write that raises one other than ConnectionFailed was not done. One
     that raises ConnectionFailed was done whole or not at all.
@@ -98,7 +100,8 @@ class BlackboardSession:
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the latest item and return it; None where there is none.
 
-        With the output of a tool its call goes too, by the same commit.
+        With the output of a tool its call goes too, and with an item of the model the reasoning that was for it alone,
+        by the same commit.
         """
         return await _settled(self._pop())
 
@@ -106,13 +109,13 @@ class BlackboardSession:
         session = self._session()
         while True:
             try:
-                page = await session.memory(self.agent).page(order="desc", limit=1)
+                page = await session.memory(self.agent).page(order="desc", limit=2)
                 if not page.entries:
                     return None
-                newest = page.entries[0]
+                newest, last = page.entries[0], [entry.item for entry in page.entries]
                 items = await unpacked(session, [newest.item])
-                if _tie(newest.item)[1]:
-                    await self._drop_pair(session, newest.item, page.etag)
+                if _tie(newest.item)[1] or _without(last, 0) != last[1:]:
+                    await self._drop(session, page.etag)
                 else:
                     await session.memory(self.agent).remove(newest.seq)
             except SessionNotFound:
@@ -121,14 +124,15 @@ class BlackboardSession:
                 continue  # Another writer was faster, so the latest item is another one.
             return cast("TResponseInputItem", items[0])
 
-    async def _drop_pair(self, session: AsyncSession, output: dict[str, Any], etag: str | None) -> None:
-        """Replace the log by one without its last item, an output, and without the call of that."""
+    async def _drop(self, session: AsyncSession, etag: str | None) -> None:
+        """Replace the log by one without its last item and what cannot be without that."""
         log = session.memory(self.agent)
-        rest = [entry.item async for entry in newest_first(session, log)][1:]
-        tie = _tie(output)[0]
-        call = next((index for index, item in enumerate(rest) if _tie(item) == (tie, False)), None)
+        items = [entry.item async for entry in newest_first(session, log)]
+        tie, is_output = _tie(items[0])
+        rest = items[1:] if is_output else _without(items, 0)
+        call = next((index for index, item in enumerate(rest) if is_output and _tie(item) == (tie, False)), None)
         if call is not None:
-            del rest[call]
+            rest = _without(rest, call)
         await log.replace_all(reversed(rest), if_match=etag)
 
     async def clear_session(self) -> None:
@@ -150,35 +154,63 @@ class BlackboardSession:
 
 
 class _Window:
-    """The latest items of a conversation, gathered backwards until no call is parted from its output."""
+    """The latest items of a conversation, gathered backwards until no call is parted from its output.
+
+    Nor does it begin behind a reasoning item of the same answer of the model. So items are taken beyond the window as
+    far as the answer goes back, and belong to it from its first reasoning item on.
+    """
 
     def __init__(self, limit: int | None, orphans: frozenset[str] = frozenset()) -> None:
         self._limit = limit
         self._orphans = orphans
         self._items: list[dict[str, Any]] = []
         self._open: set[str] = set()
+        self._size: int | None = None
 
     def take(self, item: dict[str, Any]) -> bool:
         """Put an item before the others; whether the window is complete then."""
-        self._items.append(item)
-        tie, is_output = _tie(item)
-        if tie is not None and tie not in self._orphans:
-            (self._open.add if is_output else self._open.discard)(tie)
-        return self._complete
-
-    @property
-    def _complete(self) -> bool:
-        return self._limit is not None and len(self._items) >= self._limit and not self._open
+        if self._size is None:
+            self._items.append(item)
+            tie, is_output = _tie(item)
+            if tie is not None and tie not in self._orphans:
+                (self._open.add if is_output else self._open.discard)(tie)
+            if self._limit is not None and len(self._items) >= self._limit and not self._open:
+                self._size = len(self._items)
+        elif _is_models(item):
+            self._items.append(item)
+            if _is_reasoning(item):
+                self._size = len(self._items)
+        return self._size is not None and not _is_models(item)
 
     def taken(self) -> list[dict[str, Any]]:
         """The items, oldest first. Outputs that have no call at all do not widen the window."""
-        if self._limit is None or self._complete or not self._open:
-            return self._items[::-1]
+        if self._limit is None or self._size is not None or not self._open:
+            return self._items[: self._size][::-1]
         narrower = _Window(self._limit, self._orphans | self._open)
         for item in self._items:
             if narrower.take(item):
                 break
         return narrower.taken()
+
+
+def _without(items: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:
+    """Items, newest first, without one of them, and without the reasoning before it that was for it alone."""
+    end = index + 1
+    if _is_models(items[index]) and not _is_reasoning(items[index]):
+        after = items[index - 1] if index else None
+        if after is None or not _is_models(after) or _is_reasoning(after):
+            while end < len(items) and _is_reasoning(items[end]):
+                end += 1
+    return items[:index] + items[end:]
+
+
+def _is_reasoning(item: dict[str, Any]) -> bool:
+    return item.get("type") == "reasoning"
+
+
+def _is_models(item: dict[str, Any]) -> bool:
+    """Whether the item is the model's: neither a message to it nor an output or approval of a call."""
+    return item.get("role") not in ("user", "system", "developer") and not _tie(item)[1]
 
 
 def _tie(item: dict[str, Any]) -> tuple[str | None, bool]:

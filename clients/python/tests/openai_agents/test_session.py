@@ -34,6 +34,14 @@ def output(number: int) -> Any:
     return {"type": "function_call_output", "call_id": f"c{number}", "output": str(number)}
 
 
+def reasoning(number: int) -> Any:
+    return {"type": "reasoning", "id": f"rs{number}", "summary": []}
+
+
+def said(text: str) -> Any:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
 TWO_AT_ONCE = [user("a"), call(1), call(2), output(1), output(2), user("b")]
 
 
@@ -92,6 +100,15 @@ async def test_a_limit_never_parts_a_call_from_its_output(session: BlackboardSes
     assert begins == {1: 6, 2: 6, 3: 6, 4: 6, 5: 6, 6: 5, 7: 1, 8: 1, 9: 1, 10: 1, 11: 0}
 
 
+async def test_a_limit_never_parts_reasoning_from_what_follows_it(session: BlackboardSession) -> None:
+    first = [user("a"), reasoning(1), reasoning(2), call(1), call(2), output(1), output(2), reasoning(3), said("b")]
+    items = [*first, user("c"), said("plain"), user("d"), said("e"), reasoning(4), said("f"), said("g")]
+    await session.add_items(items)
+    begins = {limit: len(items) - len(await session.get_items(limit)) for limit in range(1, len(items) + 1)}
+    with_tools = dict.fromkeys(range(10, 16), 1)
+    assert begins == {1: 13, 2: 13, 3: 13, 4: 12, 5: 11, 6: 10, 7: 9, 8: 7, 9: 7, **with_tools, 16: 0}
+
+
 async def test_an_output_without_any_call_does_not_widen_the_window(session: BlackboardSession) -> None:
     items = [user("a"), call(1), output(1), output(9)]
     await session.add_items(items)
@@ -127,6 +144,21 @@ async def test_pop_item_takes_the_call_with_its_output_by_one_commit(session: Bl
     assert [await session.pop_item() for _ in range(3)] == [output(1), user("a"), None]
     await session.add_items([call(1), output(1)])
     assert [await session.pop_item() for _ in range(2)] == [output(1), None]
+
+
+async def test_pop_item_leaves_no_reasoning_without_what_follows_it(session: BlackboardSession, url: str) -> None:
+    before = [user("a"), reasoning(1), call(1), call(2), output(2), output(1)]
+    await session.add_items([*before, reasoning(2), reasoning(3), said("b"), said("c")])
+    assert [await session.pop_item() for _ in range(2)] == [said("c"), said("b")]
+    assert await session.get_items() == before
+    async with AsyncClient(url) as client:
+        assert (await client.session(session.board).describe())["revision"] == 3
+    assert await session.pop_item() == output(1)
+    assert await session.get_items() == [user("a"), reasoning(1), call(2), output(2)]
+    assert await session.pop_item() == output(2)
+    assert await session.get_items() == [user("a")]
+    await session.add_items([reasoning(4)])
+    assert await session.pop_item() == reasoning(4)
 
 
 async def test_an_output_without_any_call_is_popped_alone(session: BlackboardSession) -> None:
