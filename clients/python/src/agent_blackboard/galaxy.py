@@ -61,6 +61,10 @@ KEY_CHARS_MAX = 256
 """Characters of an id of Galaxy in a state path."""
 STATUSES = frozenset({"ERROR", "FINISH", "CONTINUE", "FAIL", "PENDING", "CONFIRM", "SCREENSHOT"})
 """Statuses of an agent that every board knows."""
+KNOWN = frozenset({"event_type", "source_id", "timestamp", "data"})
+"""Members of each event, which are read for themselves."""
+CONSTELLATIONS = frozenset({"constellation", "old_constellation", "new_constellation"})
+"""Members of an event's data that are whole constellations: the state shows them."""
 CLIPPED = "…"
 REFUSALS = (BadRequest, Conflict, Forbidden, TooLarge, Unprocessable, UnsupportedValue)
 """Answers that stay the same however often a change is sent; after all others it is sent again."""
@@ -75,7 +79,8 @@ class BlackboardObserver:
 
     State below `root`: `constellations/ID` with `tasks/ID` and `dependencies/ID`, `devices/ID`, `agents/NAME`. Each
     event that a person would follow is an item of `trajectories`; an agent's responses are its memory, and its status
-    is set. Tasks are no entries of `requests`, since these could be claimed and done a second time.
+    is set. Members of an event that the observer does not know are kept there too, and so are events of other kinds.
+    Tasks are no entries of `requests`, since these could be claimed and done a second time.
 
     `on_event` takes a copy of the event and waits at most `wait` seconds until it is written; not at all while earlier
     ones are not written. Meanwhile values of the state are kept as their latest, and up to `queue_max` items of logs;
@@ -163,30 +168,32 @@ class BlackboardObserver:
 
     def _take(self, event: Any) -> None:
         kind = _text(getattr(event.event_type, "value", event.event_type))
-        item = {"event": kind, "at": _instant(event.timestamp)}
+        item = {"event": kind, "at": _instant(getattr(event, "timestamp", None))}
         if hasattr(event, "task_id"):
             self._take_task(kind, event, item)
         elif hasattr(event, "constellation_id"):
-            self._take_constellation(kind, event, item)
+            self._take_constellation(event, item)
         elif hasattr(event, "device_id"):
             self._take_device(kind, event, item)
         elif hasattr(event, "agent_name"):
             self._take_agent(kind, event, item)
         else:
-            self._follow([_append("trajectories", {**item, "data": plain(event.data, ITEM_CHARS_MAX)})])
+            data = plain(getattr(event, "data", None), ITEM_CHARS_MAX)
+            self._follow([_append("trajectories", _with_rest({**item, "data": data}, _unknown(event)))])
 
     def _take_task(self, kind: str, event: Any, item: dict[str, Any]) -> None:
-        data = event.data or {}
+        data = _data(event)
         owner = data.get("constellation_id")
         constellation = "none" if owner is None else _text(owner)
         if data.get("constellation") is not None:
             self._mirror.constellation(constellation, data["constellation"])
-        ended = kind != "task_started"
         changes = {"task_id": _text(event.task_id), "status": _text(event.status)}
-        outcome = {"result": event.result, "error": event.error} if ended else {}
+        outcome = {"result": getattr(event, "result", None), "error": getattr(event, "error", None)}
         known = self._mirror.task(constellation, changes["task_id"])
-        if data.get("constellation") is None:
-            changes["execution_end_time" if ended else "execution_start_time"] = item["at"]
+        when = {"task_started": "execution_start_time", "task_completed": "execution_end_time"}
+        moment = {**when, "task_failed": "execution_end_time"}.get(kind)
+        if data.get("constellation") is None and moment is not None:
+            changes[moment] = item["at"]
         told = {name: value for name, value in outcome.items() if value is not None}
         self._mirror.set_task(constellation, changes["task_id"], {**known, **changes, **_plain_members(told)})
         shown = {
@@ -196,39 +203,50 @@ class BlackboardObserver:
             "name": known.get("name"),
             "device": known.get("target_device_id"),
         }
-        self._follow([_append("trajectories", {**shown, **told})])
+        rest = _but(data, {"constellation_id", "constellation"})
+        rest.update(_unknown(event, "task_id", "status", "result", "error"))
+        self._follow([_append("trajectories", _with_rest({**shown, **told}, rest))])
 
-    def _take_constellation(self, kind: str, event: Any, item: dict[str, Any]) -> None:
-        data = event.data or {}
+    def _take_constellation(self, event: Any, item: dict[str, Any]) -> None:
+        data = _data(event)
         name, state = _text(event.constellation_id), _text(event.constellation_state)
         shown = data.get("new_constellation", data.get("constellation"))
         members = {"state": state}
         if "statistics" in data:
             members["statistics"] = data["statistics"]
         self._mirror.constellation(name, shown, members)
-        told = {key: value for key, value in data.items() if not key.endswith("constellation")}
-        self._follow([_append("trajectories", {**item, "key": name, "constellation_id": name, "state": state, **told})])
+        told = {**item, "key": name, "constellation_id": name, "state": state}
+        rest = _but(data, CONSTELLATIONS)
+        rest.update(_unknown(event, "constellation_id", "constellation_state"))
+        self._follow([_append("trajectories", _with_rest(told, rest))])
 
     def _take_device(self, kind: str, event: Any, item: dict[str, Any]) -> None:
         name, status = _text(event.device_id), _text(event.device_status)
+        rest = {**_data(event), **_unknown(event, "device_id", "device_status", "device_info", "all_devices")}
         self._mirror.devices(event.all_devices or {})
-        self._mirror.device(name, {**(event.device_info or {}), "device_id": name, "status": status})
+        device = {**(event.device_info or {}), "device_id": name, "status": status}
+        # A change of the status alone has no item, so the state keeps the rest.
+        told = _with_rest(device, rest) if kind == "device_status_changed" else device
+        self._mirror.device(name, told)
         if kind != "device_status_changed":
-            self._follow([_append("trajectories", {**item, "key": name, "device_id": name, "status": status})])
+            shown = {**item, "key": name, "device_id": name, "status": status}
+            self._follow([_append("trajectories", _with_rest(shown, rest))])
 
     def _take_agent(self, kind: str, event: Any, item: dict[str, Any]) -> None:
         name, output = _text(event.agent_name), event.output_data or {}
         told = {"agent": name, "agent_type": event.agent_type, "output_type": event.output_type}
         status = _text(output.get("status") or "").upper()
         self._mirror.agent(name, {**told, "event": kind, "at": item["at"], **({"status": status} if status else {})})
+        rest = {**_data(event), **_unknown(event, "agent_name", "agent_type", "output_type", "output_data")}
         if kind == "agent_response" and _is_name(name):
-            group = [_append(f"agents/{name}/memory", {**item, **told, **output})]
+            group = [_append(f"agents/{name}/memory", _with_rest({**item, **told, **output}, rest))]
             if status in STATUSES:
                 # From any status an agent may go to CONTINUE, and from there to any other.
                 group += [{"status": name, "value": value} for value in dict.fromkeys(("CONTINUE", status))]
             self._follow(group)
         else:
-            self._follow([_append("trajectories", {**item, "key": name, **told, **output})])
+            shown = {**item, "key": name, **told, **output}
+            self._follow([_append("trajectories", _with_rest(shown, rest))])
 
     def _follow(self, group: _Group) -> None:
         if len(self._trail) >= self._queue_max:
@@ -485,6 +503,41 @@ def _members(value: Any) -> Mapping[Any, Any]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {"value": _text(value)}
+
+
+def _data(event: Any) -> Mapping[Any, Any]:
+    """The data of an event; one that is no mapping is a member of that name."""
+    data = getattr(event, "data", None)
+    if isinstance(data, Mapping):
+        return data
+    return {} if data is None else {"data": data}
+
+
+def _unknown(event: Any, *known: str) -> dict[str, Any]:
+    """The members of an event but for these and those of each event."""
+    members = getattr(event, "__dict__", None)
+    if members is None:
+        members = _members(event) if dataclasses.is_dataclass(event) else {}
+    return {name: value for name, value in _but(members, {*KNOWN, *known}).items() if name[:1] != "_"}
+
+
+def _but(members: Mapping[Any, Any], names: Iterable[str]) -> dict[Any, Any]:
+    return {name: value for name, value in members.items() if name not in names}
+
+
+def _with_rest(item: Mapping[str, Any], rest: Mapping[Any, Any]) -> dict[Any, Any]:
+    """An item with the rest of its event's members; those whose names it has stand below `data`."""
+    shown = {name: _shown(value) for name, value in rest.items()}
+    taken = {name: value for name, value in shown.items() if name in item}
+    return {**item, **({"data": taken} if taken else {}), **_but(shown, taken)}
+
+
+def _shown(value: Any) -> Any:
+    """A copy of an unknown value; one that cannot be copied must not cost its event."""
+    try:
+        return plain(value, ITEM_CHARS_MAX)
+    except Exception as error:  # noqa: BLE001 - the value's own methods may raise anything
+        return f"{type(value).__name__}: not shown, {type(error).__name__}"
 
 
 def _key(name: str) -> str:

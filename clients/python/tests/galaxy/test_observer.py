@@ -18,7 +18,18 @@ import pytest
 from agent_blackboard import AsyncClient, AsyncSession
 from agent_blackboard.galaxy import DEPTH_MAX, VALUE_CHARS_MAX, BlackboardObserver, plain
 
-from .bus import Constellation, Event, EventBus, EventType, Galaxy, Task
+from .bus import (
+    AgentEvent,
+    Constellation,
+    ConstellationEvent,
+    DeviceEvent,
+    Event,
+    EventBus,
+    EventType,
+    Galaxy,
+    Task,
+    TaskEvent,
+)
 
 
 @pytest.fixture
@@ -109,6 +120,7 @@ async def test_a_run_of_a_constellation_is_shown_as_it_goes(
             "name": "task t1",
             "device": "linux",
             "result": {"files": ["a.txt"]},
+            "newly_ready_tasks": [],
         },
         {
             "event": "task_started",
@@ -211,6 +223,89 @@ class Hostile:
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
+
+
+@dataclasses.dataclass
+class LaterTask(TaskEvent):
+    retries: int = 2
+
+
+@dataclasses.dataclass
+class LaterConstellation(ConstellationEvent):
+    phase: str = "second"
+
+
+@dataclasses.dataclass
+class LaterDevice(DeviceEvent):
+    battery: float = 0.5
+
+
+@dataclasses.dataclass
+class LaterAgent(AgentEvent):
+    cost: float = 0.25
+
+
+@dataclasses.dataclass
+class Handover:
+    """An event of a kind that no version of Galaxy had so far."""
+
+    event_type: str
+    source_id: str
+    timestamp: float
+    data: Any
+    session_id: str = "s1"
+    hops: tuple[str, ...] = ("a", "b")
+
+
+async def test_unknown_members_of_events_are_kept(board: AsyncSession, bus: EventBus) -> None:
+    more = {"trace": {"id": 7}, "status": "of the data", "hostile": Hostile()}
+    start = ("galaxy", 1.0)
+    await bus.publish_event(
+        LaterTask(EventType.TASK_STARTED, *start, {"constellation_id": "c1", **more}, "t1", "running")
+    )
+    data = {**more, "new_constellation": Constellation("c1"), "inner_constellation": "c2"}
+    await bus.publish_event(
+        LaterConstellation(EventType.CONSTELLATION_MODIFIED, *start, data, "c1", "executing", ["t1"])
+    )
+    device = ("d1", "idle", {"device_id": "d1"}, {})
+    await bus.publish_event(LaterDevice(EventType.DEVICE_CONNECTED, *start, more, *device))
+    await bus.publish_event(LaterDevice(EventType.DEVICE_STATUS_CHANGED, *start, more, *device))
+    agent = ("Weaver", "constellation", "response", {"status": "CONTINUE"})
+    await bus.publish_event(LaterAgent(EventType.AGENT_RESPONSE, *start, more, *agent))
+    await bus.publish_event(LaterAgent(EventType.AGENT_ACTION, *start, ["no", "mapping"], *agent))
+    task, constellation, connected, action = await told(board)
+    (response,) = await told(board, "agents/Weaver/memory")
+    shown = await board.state.get("galaxy/devices/d1")
+    for item in (task, connected, response, shown):
+        assert (item["trace"], item["data"]) == ({"id": 7}, {"status": "of the data"})
+        assert item["hostile"] == "Hostile: not shown, RuntimeError"
+        assert item["status"] != "of the data"
+    assert (task["retries"], constellation["phase"], connected["battery"]) == (2, "second", 0.5)
+    assert (shown["battery"], response["cost"], action["cost"], action["data"]) == (0.5, 0.25, 0.25, ["no", "mapping"])
+    assert constellation["new_ready_tasks"] == ["t1"]
+    assert (constellation["inner_constellation"], constellation["status"]) == ("c2", "of the data")
+    assert "new_constellation" not in constellation
+
+
+async def test_events_of_unknown_kinds_are_kept_whole(board: AsyncSession, bus: EventBus, galaxy: Galaxy) -> None:
+    await bus.publish_event(Handover("handover", "galaxy", 1.0, {"from": "a"}))  # type: ignore[arg-type]
+    assert await told(board) == [
+        {
+            "event": "handover",
+            "at": "1970-01-01T00:00:01.000Z",
+            "data": {"from": "a"},
+            "session_id": "s1",
+            "hops": ["a", "b"],
+        }
+    ]
+    constellation = Constellation("c1", Task("t1", "linux"))
+    await galaxy.constellation("started", constellation, "executing")
+    paused = TaskEvent("task_paused", "galaxy", 2.0, {"constellation_id": "c1"}, "t1", "paused")  # type: ignore[arg-type]
+    await bus.publish_event(paused)
+    shown = await board.state.get("galaxy/constellations/c1/tasks/t1")
+    assert shown["status"] == "paused"
+    assert "execution_end_time" not in shown, "a task of an unknown kind of event has not ended"
+    assert (await told(board))[-1]["event"] == "task_paused"
 
 
 async def test_no_event_raises_into_the_bus(
