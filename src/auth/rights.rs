@@ -22,9 +22,10 @@ pub enum Forbidden {
         /// The agent that the token is bound to.
         own: AgentName,
     },
-    /// The setting could empty another agent's memory.
+    /// The setting could empty another agent's memory, or limits and reveals the costs of all.
     #[error(
-        "the token is bound to {own}, and the setting {setting} can empty memories of other agents"
+        "the token is bound to {own}, and the setting {setting} concerns all agents; use a token without an agent, or \
+         the scope admin"
     )]
     Setting {
         /// The agent that the token is bound to.
@@ -245,7 +246,8 @@ impl Caller {
     }
 
     /// A setting needs the rights of the deletions that it will cause: of a purge for a history, of a deletion for a
-    /// session or memories.
+    /// session or memories. A budget limits agents, so none of them changes it: it could also find the others' costs by
+    /// trying budgets.
     fn permits_settings(&self, settings: &SettingsPatch) -> Result<(), Forbidden> {
         if matches!(settings.history, Set::To(_)) {
             self.needs(Scope::Admin)?;
@@ -255,10 +257,12 @@ impl Caller {
             Set::To(MaxItems::Each(each)) => each.memory.is_some(),
             Set::Keep | Set::Reset => false,
         };
-        let setting = match (&settings.ttl, limits_memories) {
-            (Set::To(_), _) => "ttl",
-            (Set::Keep | Set::Reset, true) => "max_items",
-            (Set::Keep | Set::Reset, false) => return Ok(()),
+        let changes_budget = !matches!(settings.cost_max, Set::Keep);
+        let setting = match (&settings.ttl, limits_memories, changes_budget) {
+            (Set::To(_), _, _) => "ttl",
+            (Set::Keep | Set::Reset, true, _) => "max_items",
+            (Set::Keep | Set::Reset, false, true) => "cost_max",
+            (Set::Keep | Set::Reset, false, false) => return Ok(()),
         };
         match self.kept_to() {
             Some(own) => Err(Forbidden::Setting { own: own.clone(), setting }),

@@ -186,3 +186,33 @@ async fn a_status_is_set_by_its_agent_its_host_or_an_admin() {
         house.sent(&house.a, Method::PUT, "agents/new", profile).await.is(expected);
     }
 }
+
+#[tokio::test]
+async fn an_agent_neither_sets_a_budget_nor_finds_costs_by_it() {
+    let house = House::new().await;
+    let all = token(&house.server, &["create", "--name", "unbound"]);
+    let put = |token, session: &str, max: &str| {
+        let request = house.server.to(Method::PUT, &format!("/v1/sessions/{session}"));
+        let request = request.bearer_auth(token).header("content-type", "application/json");
+        ask(request.body(format!(r#"{{"settings":{{"cost_max":{max}}}}}"#)))
+    };
+    // Of budgets that an agent sets, those that have been passed would tell the sum of costs.
+    for max in ["0.25", "0.75", "null"] {
+        put(&house.a, "s", max).await.problem(403, "forbidden");
+    }
+    // A session that it makes has no budget of its choice either.
+    put(&house.a, "s-of-a", "0").await.problem(403, "forbidden");
+    house.got(&house.admin, "").await.is(200);
+    assert_eq!(put(&all, "s", "0.25").await.is(200).json()["settings"]["cost_max"], 0.25);
+    house
+        .sent(&house.a, Method::POST, "agents/A/memory", "{}")
+        .await
+        .problem(409, "budget-exhausted");
+    put(&house.a, "s", "null").await.problem(403, "forbidden");
+    assert_eq!(house.got(&house.a, "").await.json().get("cost"), None);
+    // A fork keeps the budget, and its maker does not lift it there.
+    house.sent(&house.a, Method::POST, "fork", r#"{"to":"s-2"}"#).await.is(201);
+    put(&house.a, "s-2", "9").await.problem(403, "forbidden");
+    put(&house.admin, "s", "null").await.is(200);
+    house.sent(&house.a, Method::POST, "agents/A/memory", "{}").await.is(201);
+}

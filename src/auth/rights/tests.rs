@@ -8,8 +8,9 @@ use uuid::Uuid;
 use super::*;
 use crate::auth::{Grant, Token, TokenId, TokenLimits};
 use crate::board::{
-    AgentCommand, Change, Commit, History, Item, LogChange, LogCommand, MaxItemsEach, Nonce,
-    Restored, Revision, Seq, SessionChange, SessionCommand, Timestamp, Transaction, Ttl, Which,
+    AgentCommand, Budget, Change, Commit, History, Item, LogChange, LogCommand, MaxItemsEach,
+    Nonce, Restored, Revision, Seq, SessionChange, SessionCommand, Timestamp, Transaction, Ttl,
+    Which,
 };
 
 fn bearer(agent: Option<&str>, scopes: &[Scope], sessions: &str) -> Caller {
@@ -96,12 +97,12 @@ fn a_test_is_a_read() {
 }
 
 #[test]
-fn settings_that_delete_memories_or_history_need_more_rights() {
+fn settings_that_concern_all_agents_need_more_rights() {
     let with = |settings| {
         let (labels, qa_pairs) = (Set::Keep, Vec::new());
         Command::Session(SessionCommand::Put { settings: Set::To(settings), labels, qa_pairs })
     };
-    let one = std::num::NonZeroUsize::MIN;
+    let (one, max) = (std::num::NonZeroUsize::MIN, Budget::of(1.0).unwrap());
     let ttl = with(SettingsPatch { ttl: Set::To(Ttl::MINUTE), ..SettingsPatch::default() });
     let all =
         with(SettingsPatch { max_items: Set::To(MaxItems::All(one)), ..SettingsPatch::default() });
@@ -112,9 +113,11 @@ fn settings_that_delete_memories_or_history_need_more_rights() {
     let requests = each(MaxItemsEach { requests: Some(one), ..MaxItemsEach::default() });
     let history =
         with(SettingsPatch { history: Set::To(History::Revisions(1)), ..SettingsPatch::default() });
+    let budget = with(SettingsPatch { cost_max: Set::To(max), ..SettingsPatch::default() });
+    let no_budget = with(SettingsPatch { cost_max: Set::Reset, ..SettingsPatch::default() });
     let scopes = [Scope::Read, Scope::Write];
     let (own, unbound) = (bearer(Some("A"), &scopes, "*"), bearer(None, &scopes, "*"));
-    for command in [&ttl, &all, &memory] {
+    for command in [&ttl, &all, &memory, &budget, &no_budget] {
         assert!(matches!(own.permits(command), Err(Forbidden::Setting { .. })), "{command:?}");
         assert_eq!(unbound.permits(command), Ok(()), "{command:?}");
     }
@@ -123,7 +126,7 @@ fn settings_that_delete_memories_or_history_need_more_rights() {
         assert_eq!(caller.permits(&history), Err(Forbidden::Scope(Scope::Admin)));
     }
     let admin = bearer(Some("A"), &[Scope::Admin], "*");
-    for command in [ttl, all, memory, requests, history] {
+    for command in [ttl, all, memory, requests, history, budget, no_budget] {
         assert_eq!(admin.permits(&command), Ok(()), "{command:?}");
     }
 }
