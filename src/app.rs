@@ -148,9 +148,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let metrics = config.metrics_listen.map(bind).transpose()?;
     let starting = config.clone();
     let start = tokio::task::spawn_blocking(move || start(&starting));
-    let (service, tokens) = start.await.map_err(|_| Error::Panicked)??;
+    let (service, tokens, logins) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    tokio::spawn(keep_up(tokens.clone(), shutdown.clone()));
+    tokio::spawn(keep_up(tokens.clone(), logins.clone(), shutdown.clone()));
     let edge_options = EdgeOptions {
         allowed_hosts: config.allowed_hosts.clone(),
         cors_origins: config.cors_origins.clone(),
@@ -158,7 +158,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     };
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
-    let routes = routes(&service, &tokens, config.public_url.clone(), streams);
+    let routes = routes(&service, &tokens, logins, config.public_url.clone(), streams);
     let router = edge(routes, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -216,16 +216,16 @@ fn place(config: &Config) -> String {
 fn routes(
     service: &Service,
     tokens: &Tokens,
+    logins: Logins,
     public_url: Option<PublicUrl>,
     streams: Streams,
 ) -> Routes {
     let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(service) }];
-    router(service.clone(), tokens.clone(), public_url, streams, doors, Some(page(tokens)))
+    router(service.clone(), tokens.clone(), public_url, streams, doors, Some(page(logins)))
 }
 
 /// Returns the web page, whose logins are a second source of callers for the guard.
-fn page(tokens: &Tokens) -> Page {
-    let logins = Logins::new(tokens.clone());
+fn page(logins: Logins) -> Page {
     let routes = ui::routes(logins.clone());
     let credentials = Arc::new(move |headers: &HeaderMap| ui::caller(&logins, headers));
     Page { name: "ui", path: ui::PATH, routes, credentials }
@@ -252,16 +252,17 @@ async fn answer_commands(
     }
 }
 
-/// Takes in the tokens that other servers of the store change.
-async fn keep_up(tokens: Tokens, shutdown: CancellationToken) {
+/// Takes in the tokens that other servers of the store change, and the logins that they end.
+async fn keep_up(tokens: Tokens, logins: Logins, shutdown: CancellationToken) {
     if !tokens.are_shared() {
         return;
     }
     let mut ticks = tokio::time::interval(TOKENS_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
-        let tokens = tokens.clone();
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || tokens.refresh()).await {
+        let (tokens, logins) = (tokens.clone(), logins.clone());
+        let read = move || tokens.refresh().and_then(|()| logins.refresh());
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(read).await {
             tracing::debug!(%error, "the tokens of other servers are not known");
         }
     }
@@ -290,8 +291,7 @@ fn listen(socket: TcpSocket, listen: SocketAddr) -> Result<(TcpListener, SocketA
 /// Opens the store, and returns it with its clock.
 fn open(config: &Config) -> Result<(Arc<dyn Store>, Clock), Error> {
     if let Some(url) = &config.store {
-        let store = PostgresStore::open(url)
-            .map_err(|source| Error::Service { url: url.to_string(), source })?;
+        let store = PostgresStore::open(url).map_err(|source| unreadable(config, source))?;
         let clock = Clock::of_store(store.time());
         return Ok((Arc::new(store), clock));
     }
@@ -300,15 +300,18 @@ fn open(config: &Config) -> Result<(Arc<dyn Store>, Clock), Error> {
         SyncPolicy::Normal => SyncLevel::Normal,
     };
     let options = SqliteOptions { sync, ..SqliteOptions::default() };
-    let store = SqliteStore::open(&config.data, options)
-        .map_err(|source| Error::Store { data: config.data.clone(), source })?;
+    let store =
+        SqliteStore::open(&config.data, options).map_err(|source| unreadable(config, source))?;
     Ok((Arc::new(store), Clock::system()))
 }
 
 /// Opens the store and loads the sessions.
-fn start(config: &Config) -> Result<(Service, Tokens), Error> {
+fn start(config: &Config) -> Result<(Service, Tokens, Logins), Error> {
     let (store, clock) = open(config)?;
     let tokens = tokens(config, &store, &clock)?;
+    let logins = Logins::new(tokens.clone());
+    // Before the first request: a login that ended before the restart stays ended.
+    logins.refresh().map_err(|source| unreadable(config, source))?;
     let cache = config.store.is_none().then(|| config.data.join("cache"));
     let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
     let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;
@@ -337,7 +340,15 @@ fn start(config: &Config) -> Result<(Service, Tokens), Error> {
     for damage in service.damage() {
         tracing::error!(%damage, "a session is not served: its stored history is damaged");
     }
-    Ok((service, tokens))
+    Ok((service, tokens, logins))
+}
+
+/// Returns the error of a store that cannot be read.
+fn unreadable(config: &Config, source: StoreError) -> Error {
+    match &config.store {
+        Some(url) => Error::Service { url: url.to_string(), source },
+        None => Error::Store { data: config.data.clone(), source },
+    }
 }
 
 /// Opens the tokens, and creates the first one if required.
@@ -346,12 +357,8 @@ fn tokens(config: &Config, store: &Arc<dyn Store>, clock: &Clock) -> Result<Toke
         rate: NonZeroU32::new(config.token_rate),
         streams_max: config.token_streams_max,
     };
-    let tokens = Tokens::open(Arc::clone(store), clock.clone(), limits).map_err(|source| {
-        match &config.store {
-            Some(url) => Error::Service { url: url.to_string(), source },
-            None => Error::Store { data: config.data.clone(), source },
-        }
-    })?;
+    let tokens = Tokens::open(Arc::clone(store), clock.clone(), limits)
+        .map_err(|source| unreadable(config, source))?;
     if let Some(path) = &config.admin_token_file {
         given_token(&tokens, path)?;
     } else if config.require_token && config.store.is_some() && !tokens.are_required() {

@@ -25,8 +25,17 @@ pub(super) enum Kind {
     Anyone(Arc<CancellationToken>),
     /// The holder of a signed image address; its signature is checked with the image.
     Signed,
-    /// The holder of a token.
-    Bearer(Arc<Grant>),
+    /// The holder of a token, perhaps by a login of a browser.
+    Bearer { grant: Arc<Grant>, login: Option<LoginEnd> },
+}
+
+/// The end of a login, which ends its requests and streams before their token does.
+#[derive(Clone, Debug)]
+pub(super) struct LoginEnd {
+    /// Cancelled by a logout or by the end of the token.
+    pub(super) ended: CancellationToken,
+    /// The time at which the login ends at the latest.
+    pub(super) expires_at: Timestamp,
 }
 
 impl Caller {
@@ -47,16 +56,42 @@ impl Caller {
     }
 
     pub(super) const fn with(grant: Arc<Grant>) -> Self {
-        Self(Kind::Bearer(grant))
+        Self(Kind::Bearer { grant, login: None })
+    }
+
+    /// Returns the caller that has these rights until the end of a login.
+    pub(super) fn until(self, login: LoginEnd) -> Self {
+        match self.0 {
+            Kind::Bearer { grant, login: _ } => Self(Kind::Bearer { grant, login: Some(login) }),
+            kind @ (Kind::Nobody | Kind::Anyone(_) | Kind::Signed) => Self(kind),
+        }
     }
 
     /// Returns the token of the request, if any.
     #[must_use]
     pub fn grant(&self) -> Option<&Arc<Grant>> {
         match &self.0 {
-            Kind::Bearer(grant) => Some(grant),
+            Kind::Bearer { grant, .. } => Some(grant),
             Kind::Nobody | Kind::Anyone(_) | Kind::Signed => None,
         }
+    }
+
+    /// Returns the end of the login by which the caller holds its token, if any.
+    const fn login(&self) -> Option<&LoginEnd> {
+        match &self.0 {
+            Kind::Bearer { login, .. } => login.as_ref(),
+            Kind::Nobody | Kind::Anyone(_) | Kind::Signed => None,
+        }
+    }
+
+    /// Returns true if rights that have ended did so with a login, and not with its token.
+    #[must_use]
+    pub fn is_logged_out(&self) -> bool {
+        let (Some(grant), Some(login)) = (self.grant(), self.login()) else { return false };
+        if grant.ended().is_cancelled() || login.ended.is_cancelled() {
+            return !grant.ended().is_cancelled();
+        }
+        grant.token().expires_at.is_none_or(|expires_at| login.expires_at < expires_at)
     }
 
     /// Returns the client whose share the requests take: the token, else the address.
@@ -72,20 +107,22 @@ impl Caller {
         matches!(self.0, Kind::Signed)
     }
 
-    /// Returns the signal that ends the rights: a revocation, or the creation of the first token.
+    /// Returns the signal that ends the rights: a logout, a revocation, or the creation of the first token.
     #[must_use]
     pub fn ended(&self) -> Option<&CancellationToken> {
         match &self.0 {
             Kind::Anyone(ended) => Some(ended),
-            Kind::Bearer(grant) => Some(grant.ended()),
+            Kind::Bearer { login: Some(login), .. } => Some(&login.ended),
+            Kind::Bearer { grant, login: None } => Some(grant.ended()),
             Kind::Nobody | Kind::Signed => None,
         }
     }
 
-    /// Returns the time until the token expires.
+    /// Returns the time until the token or the login expires.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {
-        let expires_at = self.grant()?.token().expires_at?;
+        let login = self.login().map(|login| login.expires_at);
+        let expires_at = self.grant()?.token().expires_at.into_iter().chain(login).min()?;
         Some(Duration::from_millis(u64::try_from(expires_at.0 - now.0).unwrap_or(0)))
     }
 
@@ -127,7 +164,7 @@ impl fmt::Display for Caller {
         match &self.0 {
             Kind::Nobody | Kind::Anyone(_) => f.write_str("anyone"),
             Kind::Signed => f.write_str("signed"),
-            Kind::Bearer(grant) => grant.token().name.fmt(f),
+            Kind::Bearer { grant, .. } => grant.token().name.fmt(f),
         }
     }
 }

@@ -1,7 +1,12 @@
 //! Logins of browsers: a random id in place of a token, kept in memory until it expires or its token ends.
 //!
 //! Where other servers share the store, the id has the token's id and its time, signed with the store's key, so that each
-//! of them accepts it. Such a login ends after a fixed time; a logout is known to the server that took it.
+//! of them accepts it. Such a login ends after a fixed time, or by a logout, which the store keeps until then: it holds on
+//! each server, whatever follows, and after a restart. Elsewhere a restart ends all logins.
+//!
+//! The end of a login ends its streams and waits.
+
+mod logouts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +14,19 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Caller, Token, TokenId, Tokens, Unauthorized};
-use crate::board::Timestamp;
+pub use logouts::TOKEN_LOGOUTS_MAX;
 
-/// The maximum number of logins; beyond, the one that was used least recently ends.
+use super::caller::LoginEnd;
+use super::{Caller, Token, TokenId, Tokens, Unauthorized};
+use crate::board::{Digest, Timestamp};
+use crate::store::{LogoutRow, SharedStore, StoreError};
+use logouts::Logouts;
+
+/// The maximum number of logins in memory; beyond, the one that was used least recently ends. Of one that is signed only the
+/// streams end.
 pub const LOGINS_MAX: usize = 10_000;
 
 /// The maximum number of logins with one token; beyond, the one that was used least recently ends.
@@ -35,13 +46,22 @@ const PURPOSE: &[u8] = b"blackboard login 1\n";
 /// The length of a signed id.
 const SIGNED_ID_MAX: usize = 128;
 
-/// The logins of one server. Clones share them; a restart ends all.
+/// The logins of one server. Clones share them.
 #[derive(Clone)]
 pub struct Logins(Arc<Inner>);
 
 struct Inner {
     tokens: Tokens,
-    held: Mutex<HashMap<[u8; 32], Held>>,
+    known: Mutex<Known>,
+    /// Held while logouts are read, so that each is taken in once and in order.
+    reading: Mutex<()>,
+}
+
+/// The logins in use by the hashes of their ids, and the logouts of all servers.
+#[derive(Default)]
+struct Known {
+    held: HashMap<Digest, Held>,
+    logouts: Logouts,
 }
 
 /// A login by the hash of its id.
@@ -51,8 +71,20 @@ struct Held {
     used_at: Timestamp,
     /// True if other servers accept it too.
     is_signed: bool,
-    /// True after a logout.
-    has_ended: bool,
+    /// Cancelled when it is dropped, so that nothing outlives it.
+    ended: CancellationToken,
+}
+
+/// The content of a signed id.
+struct Signed {
+    token: TokenId,
+    made_at: Timestamp,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
 }
 
 impl Held {
@@ -79,7 +111,7 @@ impl Logins {
     /// Creates the logins with these tokens.
     #[must_use]
     pub fn new(tokens: Tokens) -> Self {
-        Self(Arc::new(Inner { tokens, held: Mutex::default() }))
+        Self(Arc::new(Inner { tokens, known: Mutex::default(), reading: Mutex::default() }))
     }
 
     /// Returns the tokens.
@@ -105,18 +137,12 @@ impl Logins {
         } else {
             URL_SAFE_NO_PAD.encode(bytes)
         };
-        let has_ended = false;
-        let made = Held { token: token.id, made_at: now, used_at: now, is_signed, has_ended };
+        let ended = grant.ended().child_token();
+        let made = Held { token: token.id, made_at: now, used_at: now, is_signed, ended };
         let login = Login { expires_at: made.expires_at(), token };
-        let mut held = self.0.held.lock();
-        held.retain(|_, login| login.is_live(now));
-        let of_token = held.values().filter(|login| login.token == made.token).count();
-        if of_token >= TOKEN_LOGINS_MAX {
-            end_oldest(&mut held, |login| login.token == made.token);
-        } else if held.len() >= LOGINS_MAX {
-            end_oldest(&mut held, |_| true);
-        }
-        held.insert(hash(&id), made);
+        let mut known = self.0.known.lock();
+        known.held.retain(|_, login| login.is_live(now));
+        known.hold(Digest::of(id.as_bytes()), made);
         Ok(Some((id, login)))
     }
 
@@ -126,36 +152,73 @@ impl Logins {
     ///
     /// [`Unauthorized::LoggedOut`] if the login has ended, or the end of its token.
     pub fn find(&self, id: &str) -> Result<(Caller, Login), Unauthorized> {
-        let now = self.0.tokens.now();
-        let (token, expires_at) = {
-            let mut held = self.0.held.lock();
-            if !held.contains_key(&hash(id))
-                && let Some(login) = self.of_another(id, now)
+        let (now, hash) = (self.0.tokens.now(), Digest::of(id.as_bytes()));
+        let (token, end) = {
+            let mut known = self.0.known.lock();
+            if !known.held.contains_key(&hash)
+                && let Some(signed) = self.signed_by_any(id, now)
+                && !known.logouts.have(signed.token, hash, signed.made_at)
             {
-                if held.len() >= LOGINS_MAX {
-                    end_oldest(&mut held, |_| true);
-                }
-                held.insert(hash(id), login);
+                let Signed { token, made_at } = signed;
+                let holder = self.0.tokens.holder(token)?;
+                let ended = holder.grant().ok_or(Unauthorized::LoggedOut)?.ended().child_token();
+                let made = Held { token, made_at, used_at: now, is_signed: true, ended };
+                known.hold(hash, made);
             }
-            let login = held.get_mut(&hash(id));
-            let login = login.filter(|login| login.is_live(now) && !login.has_ended);
-            let login = login.ok_or(Unauthorized::LoggedOut)?;
+            let login = known.held.get_mut(&hash);
+            let login = login.filter(|login| login.is_live(now)).ok_or(Unauthorized::LoggedOut)?;
             login.used_at = now;
-            (login.token, login.expires_at())
+            let (ended, expires_at) = (login.ended.clone(), login.expires_at());
+            (login.token, LoginEnd { ended, expires_at })
         };
         let caller = self.0.tokens.holder(token)?;
         let token = caller.grant().ok_or(Unauthorized::LoggedOut)?.token().clone();
-        Ok((caller, Login { token, expires_at }))
+        let login = Login { token, expires_at: end.expires_at };
+        Ok((caller.until(end), login))
     }
 
-    /// Ends a login.
-    pub fn end(&self, id: &str) {
-        let mut held = self.0.held.lock();
-        match held.get_mut(&hash(id)) {
-            // It must not come back by its signature.
-            Some(login) if login.is_signed => login.has_ended = true,
-            Some(_) | None => drop(held.remove(&hash(id))),
+    /// Ends a login, durably and for all servers of the store. Reads the store, so it blocks.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached: the login goes on.
+    pub fn end(&self, id: &str) -> Result<(), StoreError> {
+        let hash = Digest::of(id.as_bytes());
+        if let Some(signed) = self.signed_by_any(id, self.0.tokens.now())
+            && let Some(shared) = self.0.tokens.shared()
+            && self.0.tokens.holder(signed.token).is_ok()
+            && !self.0.known.lock().logouts.have(signed.token, hash, signed.made_at)
+        {
+            let (token, login, made_at) = (signed.token.0, Some(hash), signed.made_at);
+            shared.log_out(&LogoutRow { token, login, made_at }, TOKEN_LOGOUTS_MAX)?;
+            self.read_logouts(shared)?;
         }
+        self.0.known.lock().held.remove(&hash);
+        Ok(())
+    }
+
+    /// Takes in the logouts of other servers of the store. One holds here from then on.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub fn refresh(&self) -> Result<(), StoreError> {
+        self.0.tokens.shared().map_or(Ok(()), |shared| self.read_logouts(shared))
+    }
+
+    fn read_logouts(&self, shared: &dyn SharedStore) -> Result<(), StoreError> {
+        let _reading = self.0.reading.lock();
+        let seen = self.0.known.lock().logouts.seen();
+        let read = shared.logouts(seen)?;
+        let before = Timestamp(self.0.tokens.now().0 - LOGIN_IDLE_MS_MAX);
+        let mut known = self.0.known.lock();
+        let Known { held, logouts } = &mut *known;
+        let has_news = !read.is_empty();
+        logouts.take_in(read, before);
+        if has_news {
+            held.retain(|hash, login| !logouts.have(login.token, *hash, login.made_at));
+        }
+        Ok(())
     }
 
     /// Returns an id that each server of the store accepts.
@@ -166,8 +229,8 @@ impl Logins {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Returns the login of an id that another server of the store signed.
-    fn of_another(&self, id: &str, now: Timestamp) -> Option<Held> {
+    /// Returns the login of an id that a server of the store signed, unless it is too old.
+    fn signed_by_any(&self, id: &str, now: Timestamp) -> Option<Signed> {
         if !self.0.tokens.are_shared() || id.len() > SIGNED_ID_MAX {
             return None;
         }
@@ -180,8 +243,7 @@ impl Logins {
         let (token, made_at) = said.get(ID_BYTES..)?.split_at_checked(16)?;
         let token = TokenId(Uuid::from_slice(token).ok()?);
         let made_at = Timestamp(i64::from_be_bytes(made_at.try_into().ok()?));
-        let login = Held { token, made_at, used_at: now, is_signed: true, has_ended: false };
-        login.is_live(now).then_some(login)
+        (now.0 - made_at.0 < LOGIN_IDLE_MS_MAX).then_some(Signed { token, made_at })
     }
 }
 
@@ -196,16 +258,26 @@ pub enum BeginError {
     Random(#[from] getrandom::Error),
 }
 
-fn hash(id: &str) -> [u8; 32] {
-    Sha256::digest(id).into()
-}
+impl Known {
+    /// Holds one more login. Beyond a bound, the one that was used least recently makes room.
+    fn hold(&mut self, hash: Digest, made: Held) {
+        let of_token = self.held.values().filter(|login| login.token == made.token).count();
+        if of_token >= TOKEN_LOGINS_MAX {
+            self.drop_oldest(|login| login.token == made.token);
+        } else if self.held.len() >= LOGINS_MAX {
+            self.drop_oldest(|_| true);
+        }
+        self.held.insert(hash, made);
+    }
 
-/// Ends the login that was used least recently among some.
-fn end_oldest(held: &mut HashMap<[u8; 32], Held>, among: impl Fn(&Held) -> bool) {
-    let some = held.iter().filter(|(_, login)| among(login));
-    let oldest = some.min_by_key(|(id, login)| (login.used_at, **id)).map(|(id, _)| *id);
-    if let Some(oldest) = oldest {
-        held.remove(&oldest);
+    /// Drops the login that was used least recently among some. It ends, unless it is signed.
+    fn drop_oldest(&mut self, among: impl Fn(&Held) -> bool) {
+        let some = self.held.iter().filter(|(_, login)| among(login));
+        let oldest =
+            some.min_by_key(|(hash, login)| (login.used_at, **hash)).map(|(hash, _)| *hash);
+        if let Some(oldest) = oldest {
+            self.held.remove(&oldest);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ mod visible_commit;
 pub use caller::Caller;
 pub use first_token::{ADMIN_TOKEN_FILE, FirstTokenError, first_token, given_token};
 pub use grant::{Grant, TokenLimits};
-pub use logins::{BeginError, LOGINS_MAX, Login, Logins, TOKEN_LOGINS_MAX};
+pub use logins::{BeginError, LOGINS_MAX, Login, Logins, TOKEN_LOGINS_MAX, TOKEN_LOGOUTS_MAX};
 pub use origin::RequestOrigin;
 pub use pattern::{InvalidPattern, SessionPattern};
 pub use rights::Forbidden;

@@ -47,7 +47,7 @@ impl Caller {
     pub fn may(&self, scope: Scope) -> bool {
         match &self.0 {
             Kind::Anyone(_) => true,
-            Kind::Bearer(grant) => grant.token().scopes.allow(scope),
+            Kind::Bearer { grant, .. } => grant.token().scopes.allow(scope),
             // Of what it was given it reads one image.
             Kind::Signed => scope == Scope::Read,
             Kind::Nobody => false,
@@ -68,7 +68,7 @@ impl Caller {
     pub fn reaches(&self, session: &SessionName) -> bool {
         match &self.0 {
             Kind::Anyone(_) | Kind::Signed => true,
-            Kind::Bearer(grant) => {
+            Kind::Bearer { grant, .. } => {
                 grant.token().sessions.iter().any(|pattern| pattern.matches(session))
             }
             Kind::Nobody => false,
@@ -99,7 +99,7 @@ impl Caller {
     pub fn stems(&self) -> Vec<String> {
         match &self.0 {
             Kind::Anyone(_) | Kind::Signed => vec![String::new()],
-            Kind::Bearer(grant) => {
+            Kind::Bearer { grant, .. } => {
                 grant.token().sessions.iter().map(|pattern| pattern.stem().to_owned()).collect()
             }
             Kind::Nobody => Vec::new(),
@@ -111,7 +111,7 @@ impl Caller {
     pub fn reaches_all(&self) -> bool {
         match &self.0 {
             Kind::Anyone(_) => true,
-            Kind::Bearer(grant) => grant.token().sessions.iter().any(SessionPattern::is_all),
+            Kind::Bearer { grant, .. } => grant.token().sessions.iter().any(SessionPattern::is_all),
             Kind::Signed | Kind::Nobody => false,
         }
     }

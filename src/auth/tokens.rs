@@ -19,7 +19,7 @@ use super::{
 use crate::board::{Code, Timestamp, TokenName};
 use crate::fairness::Client;
 use crate::service::Clock;
-use crate::store::{SigningKey, Store, StoreError, TokenRow};
+use crate::store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;
@@ -204,7 +204,12 @@ impl Tokens {
     /// Returns true if other servers may change the tokens of the store.
     #[must_use]
     pub fn are_shared(&self) -> bool {
-        self.0.store.shared().is_some()
+        self.shared().is_some()
+    }
+
+    /// The part of the store that other servers write to.
+    pub(super) fn shared(&self) -> Option<&dyn SharedStore> {
+        self.0.store.shared()
     }
 
     /// Takes in what other servers of the store changed. A revocation by one holds here from then on.

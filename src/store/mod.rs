@@ -41,8 +41,8 @@ pub use types::progress::{Progress, Reached, Stage};
 pub use types::run::{End, NameClaim, Outcome, Run, SessionRow};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};
 pub use types::stored::{
-    Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, NameRow, PageMax, Record, Stored,
-    StoredBlob, StoredSession, SummaryRow, TokenRow,
+    Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, LogoutRow, NameRow, PageMax, Record,
+    Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
 
 /// An engine that stores histories and blobs.

@@ -1,6 +1,6 @@
 //! The part of an engine that several servers write to at the same time.
 
-use super::{Outcome, Run, Store, StoreError, SummaryRow, TextStore};
+use super::{LogoutRow, Outcome, Run, Store, StoreError, SummaryRow, TextStore};
 use crate::board::{Epoch, Revision, Seal, SessionId, Timestamp};
 
 /// The session that a name belongs to.
@@ -138,6 +138,20 @@ pub trait SharedStore: Store {
     /// # Errors
     /// If the engine cannot be reached.
     fn tokens_version(&self) -> Result<u64, StoreError>;
+
+    /// Stores a logout for a day. Beyond `max` of a token, those whose logins began first become the end of all logins with
+    /// the token that began until then.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn log_out(&self, logout: &LogoutRow, max: usize) -> Result<(), StoreError>;
+
+    /// Returns the logouts stored after a change, each with the number of its change, in order; all of them if the engine
+    /// has lost changes.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn logouts(&self, after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError>;
 
     /// Calls `hear` at each hint from now on, on a thread that must not block. Only the first caller hears.
     fn on_hint(&self, hear: Box<dyn Fn(Hint) + Send + Sync>);

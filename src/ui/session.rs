@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::cookie;
 use crate::auth::{BeginError, Login, Logins, Scope, Unauthorized};
 use crate::fairness::Client;
+use crate::store::StoreError;
 
 /// The maximum size of a log-in's body, in bytes.
 const BODY_BYTES_MAX: usize = 4 << 10;
@@ -98,20 +99,30 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Ends the login, and deletes the cookie.
+/// Ends the login, and deletes the cookie. If the end could not be stored, the login goes on and the cookie stays, so that
+/// the log-out can be tried again.
 pub(super) async fn end(
     State(logins): State<Logins>,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     own(&headers).map_err(IntoResponse::into_response)?;
-    if let Some(id) = cookie::login_id(&headers) {
-        logins.end(id);
+    if let Some(id) = cookie::login_id(&headers).map(str::to_owned) {
+        let ending = logins.clone();
+        let ended = tokio::task::spawn_blocking(move || ending.end(&id)).await;
+        let ended = ended.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())?;
+        ended.map_err(|error| not_ended(&error))?;
     }
     let tokens_required = logins.tokens().are_required();
     let mut response = json(&SessionBody { tokens_required, login: None });
     let set = cookie::set("", 0, cookie::origin(&headers));
     response.headers_mut().extend(set.map(|set| (SET_COOKIE, set)));
     Ok(response)
+}
+
+fn not_ended(error: &StoreError) -> Response {
+    tracing::error!(%error, "a login was not ended");
+    let detail = "the log-out could not be stored, so the login goes on; retry after Retry-After";
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, HeaderValue::from(1))], detail).into_response()
 }
 
 /// Refuses requests of other sites' pages: they must not log a browser in or out.

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use crate::harness::{Board, DEADLINE, Schema, Server, client};
 use crate::images::png;
 use crate::matrix::token;
 use crate::postgres;
+use crate::sse::Stream;
 
 const SERVERS: usize = 3;
 
@@ -158,6 +159,80 @@ async fn a_revocation_holds_on_every_server_within_a_second() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     for server in &servers {
         assert_eq!((status(server, &admin).await, status(server, &worker).await), (200, 401));
+    }
+}
+
+/// Logs a browser in with a token, and returns its cookie without attributes.
+async fn log_in(server: &Server, token: &str) -> String {
+    let body = json!({ "token": token }).to_string();
+    let log_in = browser(server, Method::POST, "/ui/session", "");
+    let answer = ask(log_in.header("content-type", "application/json").body(body)).await;
+    let cookie = answer.is(200).header("set-cookie").split(';').next().unwrap().to_owned();
+    // The name has the port of the server, and browsers reach all servers at one address.
+    cookie.split_once('=').unwrap().1.to_owned()
+}
+
+fn browser(server: &Server, method: Method, path: &str, login: &str) -> RequestBuilder {
+    let authority = server.authority();
+    let port = authority.rsplit(':').next().unwrap();
+    let request = client().request(method, format!("http://{authority}{path}"));
+    let request = request.header("origin", format!("http://{authority}"));
+    request.header("cookie", format!("blackboard-{port}={login}"))
+}
+
+async fn log_out(server: &Server, login: &str) {
+    ask(browser(server, Method::DELETE, "/ui/session", login)).await.is(200);
+}
+
+async fn status(server: &Server, login: &str) -> u16 {
+    ask(browser(server, Method::GET, "/v1/sessions", login)).await.status()
+}
+
+/// Waits until each server refuses a login.
+async fn refused_by(servers: &[Server], login: &str) {
+    let begun = Instant::now();
+    for server in servers {
+        while status(server, login).await != 401 {
+            assert!(begun.elapsed() < DEADLINE, "the login goes on");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_logout_ends_a_login_on_every_server_and_for_good() {
+    let (_, mut servers) = cluster(&["--token-rate", "0"]);
+    let owner = token(&servers[0], &["create", "--name", "owner", "--scopes", "admin"]);
+    let noisy = token(&servers[0], &["create", "--name", "noisy"]);
+    let login = log_in(&servers[0], &owner).await;
+    let events = browser(&servers[2], Method::GET, "/v1/events", &login);
+    let mut stream = Stream::open(events.header("accept", "text/event-stream")).await;
+    // The second server has not seen the cookie before. It refuses it at once, the others soon.
+    log_out(&servers[1], &login).await;
+    assert_eq!(status(&servers[1], &login).await, 401);
+    refused_by(&servers, &login).await;
+    while stream.frame().await.is_some() {}
+    // Neither later log-ins with the token nor logouts with another one bring it back.
+    for _ in 0..101 {
+        log_in(&servers[0], &owner).await;
+    }
+    let first = log_in(&servers[0], &noisy).await;
+    log_out(&servers[0], &first).await;
+    for _ in 0..101 {
+        let again = log_in(&servers[0], &noisy).await;
+        log_out(&servers[0], &again).await;
+    }
+    let stays = log_in(&servers[0], &noisy).await;
+    for ended in [&login, &first] {
+        refused_by(&servers, ended).await;
+    }
+    servers[0].kill();
+    servers[0].start_again();
+    for server in &servers {
+        assert_eq!(status(server, &login).await, 401);
+        assert_eq!(status(server, &first).await, 401);
+        assert_eq!(status(server, &stays).await, 200);
     }
 }
 

@@ -268,3 +268,25 @@ async fn a_login_ends_with_the_server() {
     house.server.start_again();
     ask(house.page(&cookie, Method::GET, "/v1/sessions")).await.problem(401, "unauthorized");
 }
+
+#[tokio::test]
+async fn what_a_login_began_ends_with_its_logout() {
+    let house = House::new();
+    let (cookie, other) = (house.cookie().await, house.cookie().await);
+    house.write(&cookie, Some(&house.own())).await.is(201);
+    let events = |cookie| {
+        let request = house.page(cookie, Method::GET, "/v1/sessions/s/events?after=0");
+        Stream::open(request.header("accept", "text/event-stream"))
+    };
+    let (mut stream, mut stays) = (events(&cookie).await, events(&other).await);
+    assert_eq!((stream.next_revision().await, stays.next_revision().await), (1, 1));
+    let wait = house.page(&cookie, Method::GET, "/v1/sessions/s/state/x?until=exists&wait=60s");
+    let waiting = tokio::spawn(ask(wait));
+    let leave = house.page(&cookie, Method::DELETE, "/ui/session").header("origin", house.own());
+    ask(leave).await.is(200);
+    stream.end().await;
+    waiting.await.unwrap().problem(401, "unauthorized");
+    // The other login with the same token goes on.
+    house.write(&other, Some(&house.own())).await.is(201);
+    assert_eq!(stays.next_revision().await, 2);
+}

@@ -68,7 +68,7 @@ fn a_login_stands_for_its_token() {
     assert_eq!(caller.grant().unwrap().token(), &login.token);
     assert_eq!(login.token.name.as_str(), "a");
     assert_eq!(house.refused("other"), Unauthorized::LoggedOut);
-    house.logins.end(&id);
+    house.logins.end(&id).unwrap();
     assert_eq!(house.refused(&id), Unauthorized::LoggedOut);
 }
 
@@ -116,4 +116,26 @@ fn the_least_recently_used_login_makes_room() {
     for id in [&of_other, &ids[0], &ids[2]] {
         house.logins.find(id).unwrap();
     }
+}
+
+#[test]
+fn a_logout_is_known_until_its_login_is_over() {
+    let (token, other) = (TokenId(Uuid::from_u128(1)), TokenId(Uuid::from_u128(2)));
+    let login = |number: u8| Digest::of(&[number]);
+    let row = |login, made_at| LogoutRow { token: token.0, login, made_at: Timestamp(made_at) };
+    let mut logouts = Logouts::default();
+    let read = vec![(3, row(Some(login(1)), 10)), (7, row(Some(login(2)), 20)), (9, row(None, 15))];
+    logouts.take_in(read, Timestamp(0));
+    assert_eq!(logouts.seen(), 9);
+    let have = |logouts: &Logouts, token, number, made_at| {
+        logouts.have(token, login(number), Timestamp(made_at))
+    };
+    assert!(have(&logouts, token, 1, 10) && have(&logouts, token, 2, 20));
+    assert!(have(&logouts, token, 3, 15), "it began before the end of all");
+    assert!(!have(&logouts, token, 3, 16) && !have(&logouts, other, 1, 10));
+    logouts.take_in(Vec::new(), Timestamp(16));
+    assert!(!have(&logouts, token, 1, 10) && have(&logouts, token, 2, 20));
+    logouts.take_in(Vec::new(), Timestamp(21));
+    assert!(!have(&logouts, token, 2, 20));
+    assert_eq!(logouts.seen(), 9);
 }

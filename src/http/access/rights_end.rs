@@ -44,6 +44,9 @@ pub(crate) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body
 
 /// Returns the reason why the caller's rights have ended.
 pub(crate) fn why_over(caller: &Caller) -> Unauthorized {
+    if caller.is_logged_out() {
+        return Unauthorized::LoggedOut;
+    }
     match (caller.grant(), caller.ended().is_some_and(CancellationToken::is_cancelled)) {
         // The first token was created meanwhile.
         (None, _) => Unauthorized::Missing,

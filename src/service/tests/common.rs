@@ -14,9 +14,9 @@ use super::service::POLICY;
 use crate::board::{Digest, Epoch, Frame, Revision, SessionId, Timestamp};
 use crate::service::{Clock, Service};
 use crate::store::{
-    Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned,
-    RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError, StoredBlob,
-    SummaryRow, TextChange, TextFound, TextLog, TextQuery, TextStore, TokenRow,
+    Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax,
+    Pinned, RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError,
+    StoredBlob, SummaryRow, TextChange, TextFound, TextLog, TextQuery, TextStore, TokenRow,
 };
 
 /// What another server does before an append.
@@ -189,6 +189,15 @@ impl SharedStore for Common {
 
     fn tokens_version(&self) -> Result<u64, StoreError> {
         Ok(0)
+    }
+
+    /// Nobody logs in here.
+    fn log_out(&self, _logout: &LogoutRow, _max: usize) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn logouts(&self, _after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// Hints may be lost, and here all are.

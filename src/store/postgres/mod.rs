@@ -11,6 +11,7 @@ mod hints;
 mod history;
 mod leader;
 mod lists;
+mod logouts;
 mod resolve;
 mod schema;
 mod sessions;
@@ -34,8 +35,8 @@ use hints::Hints;
 use leader::Pulse;
 
 use super::{
-    EmbeddedStore, Head, Health, Hint, Outcome, PageMax, Pinned, RowQuery, Run, SharedStore,
-    SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
+    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, RowQuery, Run,
+    SharedStore, SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
 use crate::error_chain::Chain;
@@ -403,7 +404,10 @@ impl SharedStore for PostgresStore {
     }
 
     fn sweep(&self) -> Result<(), StoreError> {
-        self.connections.read(async |client| sessions::sweep(&client).await)
+        self.connections.read(async |client| {
+            sessions::sweep(&client).await?;
+            logouts::sweep(&client).await
+        })
     }
 
     fn lead(&self) -> bool {
@@ -451,6 +455,20 @@ impl SharedStore for PostgresStore {
         self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
             let client = self.connections.checker().await?;
             tokens::version(&client).await
+        })))
+    }
+
+    fn log_out(&self, logout: &LogoutRow, max: usize) -> Result<(), StoreError> {
+        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
+            let mut client = self.connections.checker().await?;
+            logouts::put(&mut client, logout, max).await
+        })))
+    }
+
+    fn logouts(&self, after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError> {
+        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
+            let client = self.connections.checker().await?;
+            logouts::after(&client, after).await
         })))
     }
 

@@ -118,6 +118,18 @@ CREATE TABLE text_position (
     revision bigint NOT NULL
 );
 
+-- Logins of browsers that ended before their time. A row without a login ends all of the token that began until then.
+CREATE TABLE logout (
+    token uuid NOT NULL,
+    -- The hash of its id.
+    login bytea NOT NULL,
+    made_at bigint NOT NULL,
+    -- Grows in the order of the commits, so that each server reads what is new.
+    change bigserial NOT NULL,
+    PRIMARY KEY (token, login)
+);
+CREATE UNIQUE INDEX logout_change ON logout (change);
+
 CREATE TABLE token (
     id uuid PRIMARY KEY,
     crc bigint NOT NULL,

@@ -140,6 +140,41 @@ fn what_an_interrupted_upload_left_goes_after_a_day() {
 
 #[test]
 #[ignore = "needs PostgreSQL; tests/run has one"]
+fn logouts_beyond_a_tokens_bound_end_its_oldest_logins() {
+    let store = PostgresStore::open(&url()).unwrap();
+    let now = store.connections.read(async |client| {
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        Ok(client.query_one(sql, &[]).await.map_err(error::failed)?.get::<_, i64>(0))
+    });
+    let now = now.unwrap();
+    let (token, other) = (Uuid::now_v7(), Uuid::now_v7());
+    let row = |token, number: u8, made_at| {
+        let login = Some(Digest::of(&[number]));
+        LogoutRow { token, login, made_at: Timestamp(made_at) }
+    };
+    store.log_out(&row(other, 0, now - 9), 3).unwrap();
+    // Their order is not that of the log-ins.
+    for (number, made_at) in [(1, 50), (2, 20), (3, 40), (3, 40), (4, 30), (5, 10)] {
+        store.log_out(&row(token, number, now - made_at), 3).unwrap();
+    }
+    let all: Vec<_> = store.logouts(0).unwrap().into_iter().map(|(_, row)| row).collect();
+    let until = LogoutRow { token, login: None, made_at: Timestamp(now - 40) };
+    let kept = [row(token, 2, now - 20), row(token, 4, now - 30), row(token, 5, now - 10)];
+    assert_eq!(all.len(), 5, "{all:?}");
+    for row in kept.iter().chain([&until, &row(other, 0, now - 9)]) {
+        assert!(all.contains(row), "{row:?} of {all:?}");
+    }
+    let last = store.logouts(0).unwrap().last().unwrap().0;
+    assert_eq!(store.logouts(last).unwrap(), []);
+    assert_eq!(store.logouts(last + 1).unwrap().len(), 5, "after a failover all are read");
+    store.log_out(&row(other, 9, now - (2 << 30)), 3).unwrap();
+    assert_eq!(store.logouts(last).unwrap().len(), 1);
+    store.sweep().unwrap();
+    assert_eq!(store.logouts(0).unwrap().len(), 5);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
 fn an_append_finds_its_rows_by_primary_keys() {
     let store = PostgresStore::open(&url()).unwrap();
     let plan = store.connections.wait(async {

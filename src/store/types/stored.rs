@@ -7,7 +7,7 @@ use std::{fmt, fs};
 
 use uuid::Uuid;
 
-use crate::board::{Digest, Revision, SessionId};
+use crate::board::{Digest, Revision, SessionId, Timestamp};
 
 /// A commit's position in the store's order of appends; ascending, never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +95,17 @@ impl TokenRow {
         sum.update(body);
         sum.finalize().into()
     }
+}
+
+/// A logout: the end of a login before its time, or of all logins with a token that began until then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogoutRow {
+    /// The token of the login.
+    pub token: Uuid,
+    /// The hash of the login's id; `None` for all logins with the token that began until `made_at`.
+    pub login: Option<Digest>,
+    /// The time at which the login began.
+    pub made_at: Timestamp,
 }
 
 /// The limits of a page of history.
