@@ -15,9 +15,13 @@ START_S_MAX = 120
 
 
 class Server:
-    """A running server; it ends with the block. Without `data` or `store` it has a directory of its own."""
+    """A running server; it ends with the block. Without `data` or `store` it has a directory of its own.
 
-    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None):
+    It and its commands run as `user`, the id of a user and a group, if one is given; that takes root.
+    """
+
+    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None, user=None):
+        self.rights = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.environment = os.environ | (environment or {})
         self.path, self.arguments, self.log = path, list(arguments), log
         self.home = None if data or store else tempfile.TemporaryDirectory()
@@ -39,7 +43,8 @@ class Server:
         """Starts it, and returns once it listens."""
         command = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
-            command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
+            command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
+            **self.rights,
         )
         listens = threading.Event()
         threading.Thread(target=self._read, args=(self.process, listens), daemon=True).start()
@@ -70,7 +75,7 @@ class Server:
     def run(self, command, *arguments):
         """A command of the same binary on the same data directory, finished."""
         return subprocess.run(
-            [self.path, command, *self.place, *arguments], capture_output=True, text=True, check=False
+            [self.path, command, *self.place, *arguments], capture_output=True, text=True, check=False, **self.rights
         )
 
     def client(self, timeout_s=60):

@@ -4,11 +4,12 @@
     tests/full_disk.py [--server PATH] [--disks SYSTEM:MIB,...] [--only NAME,...]
 
 Mounts small disks in a mount namespace of its own: file systems in memory (tmpfs), in images of disks (ext4, xfs, btrfs;
-these take root, loop devices and the tools of each), and a directory of btrfs with a quota. A server fills each in several
+these take root, loop devices and the tools of each), and a directory of btrfs with a quota. As root the server runs as
+another user, who may not use the blocks that ext4 keeps for root; the other program below may. A server fills each in several
 ways in turn: by appends, by images, by settling the journal, by a backup, and by a file of another program that leaves no
 byte free. Each time every session but two is deleted then: each deletion must succeed, and a write within 10 s of the last
-one. A ledger has what was acknowledged; it is compared while the disk is full, after the deletions, and after a kill and a
-start. `check` must find the store sound. Where no room can be held for deletions (a quota; btrfs filled by another program),
+one. A ledger has what was acknowledged; it is compared while the disk is full, after a kill and a start on it, after the
+deletions, and after another kill and start. A server that starts where no byte is free must say so. `check` must find the store sound. Where no room can be held for deletions (a quota; btrfs filled by another program),
 the server may end, and the deletions come after there is room and a start. Exits with 1 at the first promise that is broken.
 """
 
@@ -38,16 +39,21 @@ WRITES_MAX = 20_000
 FULL_IN_A_ROW = 8
 
 
+# The user and group of a server that root runs: nobody.
+USER = 65534
+
+
 class Broken(Exception):
     """A promise that was not kept."""
 
 
 def inside():
     """Runs this script again where mounts are its own, unless it is there already."""
-    if os.environ.get("FULL_DISK_INSIDE") == "yes":
+    if os.environ.get("FULL_DISK_INSIDE"):
         return
     apart = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
-    os.environ["FULL_DISK_INSIDE"] = "yes"
+    # Root of a user namespace is no other user outside of it, and may not use root's blocks either.
+    os.environ["FULL_DISK_INSIDE"] = "root" if os.geteuid() == 0 else "user"
     os.execvp(apart[0], [*apart, sys.executable, *sys.argv])
 
 
@@ -218,20 +224,21 @@ def by_another(trial):
     for n in range(40):
         if not trial.append((KEPT + [f"s-{n}" for n in range(SESSIONS)])[n % (SESSIONS + 2)]):
             break
-    with open(os.path.join(trial.disk, "ballast"), "wb", buffering=0) as ballast:
-        try:
-            while True:
-                ballast.write(noise(1 << 20))
-        except OSError:
-            pass
-        try:
-            while True:
-                ballast.write(noise(512))
-        except OSError:
-            pass
+    take_rest(trial)
     if trial.append("s-0"):
         trial.fill(trial.append)
     return 0
+
+
+def take_rest(trial):
+    """Takes each byte that is free, also those that only root may use."""
+    with open(os.path.join(trial.disk, "ballast"), "ab", buffering=0) as ballast:
+        for count in (1 << 20, 512):
+            try:
+                while True:
+                    ballast.write(noise(count))
+            except OSError:
+                pass
 
 
 WAYS = [by_appends, by_images, by_settling, by_backup, by_another]
@@ -243,14 +250,23 @@ def play(trial, way):
     free = trial.free()
     trial.ready("full")
     trial.compare("full")
-    restarted = ""
+    trial.server.kill()
+    restarted = "killed and started with it, "
     if way is by_another:
         # Not a byte is free, and it starts all the same.
+        take_rest(trial)
+        start_on_full(trial)
         if trial.server.stop() != 0:
             raise Broken("the server does not end well on a full disk")
+        take_rest(trial)
+        start_on_full(trial)
+        restarted = "killed, stopped and started with it, "
+    else:
+        # A start may find room, such as that of the log: then a write is taken.
         trial.restart()
+        if trial.ask("GET", "/readyz").json()["status"] == "ok" and not trial.append("kept-0", 1 << 10):
+            raise Broken("/readyz says ok after a start, and no write is taken")
         trial.compare("started on a full disk")
-        restarted = "stopped and started with it, "
     deleted = trial.delete_others()
     remove_rest(trial.disk)
     back = trial.come_back()
@@ -262,6 +278,13 @@ def play(trial, way):
     trial.compare("after a kill and a start")
     return (f"{taken} writes until full, {free >> 10} KiB left, {restarted}{deleted} deletions, "
             f"writes back after {back:.1f} s, all there, sound")
+
+
+def start_on_full(trial):
+    """Starts a server where no byte is free, which it must say without a write, and read."""
+    trial.restart()
+    trial.ready("full")
+    trial.compare("started on a full disk")
 
 
 def play_without_reserve(trial, way, disk):
@@ -359,19 +382,28 @@ def main():
     only = set(filter(None, arguments.only.split(",")))
     ways = [way for way in WAYS if not only or way.__name__.removeprefix("by_") in only]
     with tempfile.TemporaryDirectory() as scratch:
+        server, user = arguments.server, None
+        if os.environ["FULL_DISK_INSIDE"] == "root":
+            # The user may not reach the folder of the build.
+            user, server = USER, os.path.join(scratch, "blackboard")
+            shutil.copy(arguments.server, server)
+            os.chmod(scratch, 0o755)
         for named in arguments.disks.split(","):
             system, mib = named.split(":")
             # The database shrinks with later writes, which a quota refuses.
             for some in [[way] for way in ways] if system == "quota" else [ways]:
                 with Disk(system, int(mib), scratch) as disk:
-                    if not fills(arguments.server, disk, some):
+                    if not fills(server, user, disk, some):
                         return 1
     return 0
 
 
-def fills(path, disk, ways):
+def fills(path, user, disk, ways):
     """Fills a disk in each way; true if no promise is broken."""
-    with Server(path, os.path.join(disk.path, "data"), log="warn,blackboard::store=info") as server:
+    if user is not None:
+        os.chown(disk.path, user, user)
+    data = os.path.join(disk.path, "data")
+    with Server(path, data, log="warn,blackboard::store=info", user=user) as server:
         trial = Trial(server, disk.path)
         try:
             for way in ways:
@@ -379,7 +411,7 @@ def fills(path, disk, ways):
                 trial.has_reserve = disk.has_reserve(way)
                 told = play(trial, way) if trial.has_reserve else play_without_reserve(trial, way, disk)
                 print(told, flush=True)
-        except Broken as broken:
+        except (Broken, RuntimeError) as broken:
             print(f"BROKEN: {broken}")
             print("\n".join(server.said[-12:]))
             return False

@@ -137,12 +137,23 @@ impl Room {
         self.disk().map_or(u64::MAX, |disk| self.left(disk))
     }
 
-    /// Releases the part of the reserve that is missing for this many free bytes. Returns true if that freed
+    /// Releases the part of the reserve that is missing for this many free bytes. Returns true if that released
     /// anything.
+    ///
+    /// A file system that keeps blocks for root, as ext4 does, fills these up first once root has used them: what is
+    /// released is not free for another user then, so more is released until enough is free or nothing is held.
     pub(crate) fn give_up_reserve_for(&self, bytes: u64) -> bool {
-        let (Some(reserve), Some(disk)) = (&self.reserve, self.disk()) else { return false };
-        let missing = bytes.saturating_sub(disk.free);
-        missing > 0 && reserve.give_up(missing)
+        let Some(reserve) = &self.reserve else { return false };
+        let mut has_released = false;
+        while let Some(disk) = self.disk() {
+            let missing = bytes.saturating_sub(disk.free);
+            let least = if has_released { SPARE_BYTES } else { 0 };
+            if missing == 0 || !reserve.give_up(missing.max(least)) {
+                break;
+            }
+            has_released = true;
+        }
+        has_released
     }
 
     /// Allocates as much of the reserve as fits, once the disk is nearly full.

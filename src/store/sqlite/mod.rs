@@ -168,7 +168,8 @@ impl Store for SqliteStore {
     fn health(&self) -> Health {
         // After a full disk, only ample room makes the store ready again, so that it does not flap.
         match self.condition.health() {
-            Health::Ready if !self.room.is_for(0) => self.turn(Health::Full),
+            // Another program may have left no byte beside the reserve.
+            Health::Ready if !self.room.is_for(1) => self.turn(Health::Full),
             Health::Full if self.room.is_ample() => self.turn(Health::Ready),
             Health::Ready | Health::Full | Health::Unreachable | Health::Poisoned => {}
         }

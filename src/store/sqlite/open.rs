@@ -27,7 +27,7 @@ use crate::store::files::disk::{Room, SPARE_BYTES, create_dir, sync_dir};
 use crate::store::files::lock::Lock;
 use crate::store::keyed_lock::KeyedLock;
 use crate::store::types::health::Condition;
-use crate::store::{SigningKey, SqliteOptions, SqliteStore, Store as _, StoreError, SyncLevel};
+use crate::store::{Health, SigningKey, SqliteOptions, SqliteStore, StoreError, SyncLevel};
 
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -153,6 +153,7 @@ impl SqliteStore {
             stray_blobs::keep(dir, &histories.read())?;
         }
         let sync_point = journal.database.sync_point();
+        room.note_owed(journal.database.owed());
         let opened = Opened {
             epoch,
             signing_key,
@@ -166,8 +167,11 @@ impl SqliteStore {
             lock: Some(lock),
         };
         let store = opened.into_store();
-        // Logs a disk that is full from the start.
-        store.health();
+        // What the last run knew of a full disk is not stored: close to the reserve the store stays full until there is
+        // ample room, as without the restart.
+        if !store.room.is_for(SPARE_BYTES) {
+            store.turn(Health::Full);
+        }
         Ok(store)
     }
 }

@@ -347,11 +347,13 @@ fn deletions_succeed_though_another_program_filled_the_disk() {
             }
         };
         fill();
+        assert_eq!(store.health(), Health::Full, "no byte is free beside the reserve");
         // An end and a start need some pages, too.
         store.close().unwrap();
         drop(store);
         fill();
         let store = open();
+        assert_eq!(store.health(), Health::Full);
         assert_eq!(store.append(&[run(session(0), 1, &["more"])]), [Outcome::Full]);
         for n in 0..20 {
             let deletion = Run { grows: false, ..run(session(n), 1, &["gone"]) };
