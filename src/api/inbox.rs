@@ -121,6 +121,9 @@ pub(crate) async fn page(
 
 pub(crate) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Refusal> {
     let labels = params.list("label")?.unwrap_or_default();
+    if labels.iter().any(|label| label.contains('\0')) {
+        return Err(invalid("label", "must not contain U+0000, which no label has"));
+    }
     let pair = |label: &String| {
         let (name, value) = label.split_once(':')?;
         Some((name.to_owned(), value.to_owned()))

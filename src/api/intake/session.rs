@@ -57,6 +57,10 @@ fn labels_patch(object: &str) -> Result<LabelsPatch, Refusal> {
                 "a label's name must not be empty or contain ':' or ','",
             ));
         }
+        // PostgreSQL's texts have no U+0000; a label is one thing over both stores.
+        if name.contains('\0') || value.as_ref().is_some_and(|value| value.contains('\0')) {
+            return Err(invalid_field(pointer, "a label's name and value must not contain U+0000"));
+        }
         patch.insert(name, value);
     }
     if patch.len() > LABELS_MAX {

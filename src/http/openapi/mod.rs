@@ -173,15 +173,18 @@ pub(super) fn wanted_members() -> Schema {
 pub(super) fn labels_patch() -> Schema {
     let told = format!(
         "At most {LABELS_MAX} labels, each name and value of at most {LABEL_BYTES_MAX} bytes. A name is not empty and contains \
-        neither `:` nor `,`. An absent label stays, null removes a label, and null for `labels` removes all"
+        neither `:` nor `,`; neither contains U+0000. An absent label stays, null removes a label, and null for `labels` removes all"
     );
     let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
-    let value =
-        text(LABEL_BYTES_MAX).schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+    let value = text(LABEL_BYTES_MAX)
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .pattern(Some("^[^\\u0000]*$"));
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(told))
-        .property_names(Some(text(LABEL_BYTES_MAX).min_length(Some(1)).pattern(Some("^[^:,]+$"))))
+        .property_names(Some(
+            text(LABEL_BYTES_MAX).min_length(Some(1)).pattern(Some("^[^\\u0000:,]+$")),
+        ))
         .additional_properties(Some(value))
         .max_properties(Some(LABELS_MAX))
         .into()

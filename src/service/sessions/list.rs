@@ -258,7 +258,10 @@ fn select_rows(
             }
             for (name, row) in rows {
                 includes_from = false;
-                let summary = summary_of(&row).filter(|summary| (listing.reaches)(&summary.name));
+                let summary = summary_of(&row).filter(|summary| {
+                    // The query compares labels as texts, in which a line feed may stand at either place.
+                    (listing.reaches)(&summary.name) && listing.has(summary.life.as_ref())
+                });
                 metrics::LISTED.add_one();
                 found.extend(summary.map(|summary| Found::Row(Arc::new(summary))));
                 last = name;
