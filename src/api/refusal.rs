@@ -271,6 +271,7 @@ impl From<ServiceError> for Refusal {
             | ServiceError::SearchNotReady
             | ServiceError::Poisoned { .. }
             | ServiceError::Busy
+            | ServiceError::Failed(_)
             | ServiceError::Unreachable
             | ServiceError::FailedOver
             | ServiceError::Malformed

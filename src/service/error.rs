@@ -4,7 +4,7 @@ use blackboard_thumbnail::Undecodable;
 
 use crate::board::stored::archive::Fault;
 use crate::board::{Code, InvalidItem, Rejected, Revision, json};
-use crate::store::{Outcome, StoreError};
+use crate::store::{Outcome, PostgresFailure, StoreError};
 
 /// An error of the service.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +84,9 @@ pub enum ServiceError {
     /// Another program has the database locked, and nothing was written.
     #[error("{}", StoreError::Busy)]
     Busy,
+    /// The store is a service that did not carry out a statement. Nothing was written.
+    #[error(transparent)]
+    Failed(PostgresFailure),
     /// The store is a service that does not answer. Nothing was written.
     #[error("the database cannot be reached; try again later")]
     Unreachable,
@@ -132,6 +135,8 @@ impl From<StoreError> for ServiceError {
             }
             StoreError::Poisoned => Self::Poisoned { outcome_unknown: false },
             StoreError::Busy => Self::Busy,
+            StoreError::Failed(failure) => Self::Failed(failure),
+            StoreError::NoConnection => Self::Overloaded,
             StoreError::Malformed => Self::Malformed,
             StoreError::Closed => Self::Stopping,
             StoreError::Forgotten { base, .. } => Self::Compacted { oldest: base },
@@ -177,6 +182,7 @@ impl ServiceError {
             Outcome::Appended => return Ok(()),
             Outcome::Full => Self::StoreFull,
             Outcome::Busy => Self::Busy,
+            Outcome::Failed(failure) => Self::Failed(failure),
             Outcome::Malformed => Self::Malformed,
             Outcome::Overloaded => Self::Overloaded,
             Outcome::Unknown => Self::Poisoned { outcome_unknown },
@@ -218,8 +224,17 @@ impl ServiceError {
             | Self::Malformed
             | Self::Damaged
             | Self::Stopping => Code::StoreUnavailable,
+            Self::Failed(
+                PostgresFailure::Serialization
+                | PostgresFailure::Deadlock
+                | PostgresFailure::Locked
+                | PostgresFailure::Cancelled
+                | PostgresFailure::Resources
+                | PostgresFailure::Files
+                | PostgresFailure::Statement,
+            ) => Code::StoreUnavailable,
             Self::Undecodable(_) => Code::NotAnImage,
-            Self::Fault | Self::Store(_) => Code::Internal,
+            Self::Failed(PostgresFailure::Row) | Self::Fault | Self::Store(_) => Code::Internal,
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) use sqlite::index::HISTORY_BYTES;
 pub use texts::{TextChange, TextFound, TextLog, TextQuery, TextStore};
 pub use types::error::StoreError;
 pub use types::postgres_error::PostgresError;
+pub use types::postgres_failure::PostgresFailure;
 pub use types::progress::{Progress, Reached, Stage};
 pub use types::run::{End, NameClaim, Outcome, Run, SessionRow};
 pub use types::signing_key::{SIGNATURE_BYTES, SigningKey};

@@ -124,10 +124,7 @@ impl Service {
     /// Pins the history of a board.
     pub(super) async fn pin(&self, now: &Board) -> Result<Box<dyn Pinned>, ServiceError> {
         let (store, session) = (Arc::clone(&self.inner.deps.store), now.id());
-        let pin = blocking(move || Ok(store.pin(session)?)).await.map_err(|error| {
-            // Each connection for archives is in use.
-            if matches!(error, ServiceError::Busy) { ServiceError::Overloaded } else { error }
-        })?;
+        let pin = blocking(move || Ok(store.pin(session)?)).await?;
         let base = pin.base().unwrap_or(now.oldest());
         if base == now.oldest() {
             return Ok(pin);

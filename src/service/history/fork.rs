@@ -105,6 +105,7 @@ impl Service {
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
                     | ServiceError::Busy
+                    | ServiceError::Failed(_)
                     | ServiceError::Malformed
                     | ServiceError::Overloaded
                     | ServiceError::CommitTooLarge { .. }

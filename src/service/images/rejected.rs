@@ -35,6 +35,7 @@ impl Service {
                 ServiceError::Rejected { .. }
                     | ServiceError::StoreFull
                     | ServiceError::Malformed
+                    | ServiceError::Failed(_)
                     | ServiceError::Overloaded
                     | ServiceError::CommitTooLarge { .. }
             ),

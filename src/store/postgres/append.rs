@@ -4,7 +4,6 @@
 //! the order of names, so that servers which append to the same sessions wait for each other in one order.
 
 use std::future::{Future, poll_fn};
-use std::iter;
 use std::task::Poll;
 
 use deadpool_postgres::Object;
@@ -12,9 +11,9 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::error::{failed, outcome_of};
+use super::error::{failed, leaves_open, outcome_of};
 use crate::board::{Digest, Revision, Seal, SessionId};
-use crate::store::{Outcome, Run, SessionRow, StoreError};
+use crate::store::{Outcome, PostgresFailure, Run, SessionRow, StoreError};
 
 /// Sets the row of a session.
 macro_rules! set_row {
@@ -137,12 +136,43 @@ const STAGE: &str = "WITH changed AS (UPDATE session SET head = $3, bytes = byte
      INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
      FROM changed, unnest($5::bigint[], $6::bytea[]) AS added (revision, frame)";
 
+/// Makes the commit of the transaction wait for the disk and for standbys, whatever the connection's setting is: a pooler,
+/// or a default that was changed meanwhile, may give it another one.
+pub(super) const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', true) \
+    WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')";
+
+/// The outcome of a run whose row the database rejects.
+pub(super) const REJECTED: Outcome = Outcome::Failed(PostgresFailure::Row);
+
 /// The end of a transaction without an outcome for each run.
 pub(super) enum Broken {
     /// Nothing was stored.
     RolledBack(Outcome),
     /// The connection broke, perhaps after the commit.
     Unknown(StoreError),
+}
+
+/// The reason for which a transaction of appends did not go through.
+enum Unstored {
+    /// The database rejects the row of the run at this place. Nothing was stored.
+    Rejected(usize),
+    Broken(Broken),
+}
+
+impl From<Broken> for Unstored {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl Unstored {
+    /// Returns the end by an error of the run at this place.
+    fn at(place: usize, error: tokio_postgres::Error) -> Self {
+        match Broken::of(error, false) {
+            Broken::RolledBack(REJECTED) => Self::Rejected(place),
+            broken @ (Broken::RolledBack(_) | Broken::Unknown(_)) => Self::Broken(broken),
+        }
+    }
 }
 
 /// A run as the parameters of its statement.
@@ -249,41 +279,82 @@ impl<'a> RowBound<'a> {
             row,
             next_due: row.next_due.map(|due| due.0),
             image_bytes: row.image_bytes.cast_signed(),
-            labels: row.labels.iter().map(|(name, value)| label(name, value)).collect(),
+            labels: labels_of(row),
             digests: row.blobs.iter().map(|Digest(bytes)| bytes.as_slice()).collect(),
             blobs: i64::try_from(row.blobs.len()).unwrap_or(i64::MAX),
         }
     }
 }
 
-/// A label as an element of an array. A name has no line feed.
+/// Returns the labels by which a session is found. A label with U+0000, which only an archive of an older store may bring,
+/// is left out: a text of PostgreSQL cannot hold it, and no list asks for it.
+fn labels_of(row: &SessionRow) -> Vec<String> {
+    let labels = row.labels.iter().map(|(name, value)| label(name, value));
+    labels.filter(|label| !label.contains('\0')).collect()
+}
+
+/// A label as an element of an array. Two labels may be one text, since a name may have a line feed: the caller compares
+/// what it finds.
 pub(super) fn label(name: &str, value: &str) -> String {
     format!("{name}\n{value}")
 }
 
-/// Appends runs that stand alone in one transaction, in one round trip.
+/// Appends runs that stand alone in one transaction, in one round trip. A row that the database rejects ends the
+/// transaction, so the other runs are appended once more without it.
 pub(super) async fn alone(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Broken> {
+    let mut outcomes = vec![REJECTED; runs.len()];
+    let mut left: Vec<usize> = (0..runs.len()).collect();
+    while !left.is_empty() {
+        match in_one_trip(client, &chosen(runs, &left)).await {
+            Ok(stored) => {
+                fill(&mut outcomes, &left, &stored);
+                break;
+            }
+            Err(Unstored::Rejected(place)) => drop(left.remove(place)),
+            Err(Unstored::Broken(broken)) => return Err(broken),
+        }
+    }
+    Ok(outcomes)
+}
+
+fn chosen<'a>(runs: &[&'a Run], places: &[usize]) -> Vec<&'a Run> {
+    places.iter().filter_map(|place| runs.get(*place).copied()).collect()
+}
+
+fn fill(outcomes: &mut [Outcome], places: &[usize], of_places: &[Outcome]) {
+    for (place, outcome) in places.iter().zip(of_places) {
+        if let Some(slot) = outcomes.get_mut(*place) {
+            *slot = *outcome;
+        }
+    }
+}
+
+async fn in_one_trip(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Unstored> {
     let bound: Vec<Bound<'_>> = runs.iter().map(|run| Bound::of(run)).collect();
-    let mut statements = vec![prepared(client, "BEGIN").await?];
+    let mut statements = vec![prepared(client, "BEGIN").await?, prepared(client, DURABLE).await?];
+    let before = statements.len();
     for run in &bound {
         statements.push(prepared(client, run.sql).await?);
     }
     statements.push(prepared(client, "COMMIT").await?);
-    let of_runs = bound.iter().map(Bound::parameters);
-    let parameters: Vec<_> =
-        iter::once(Vec::new()).chain(of_runs).chain(iter::once(Vec::new())).collect();
+    let mut parameters = vec![Vec::new(); before];
+    parameters.extend(bound.iter().map(Bound::parameters));
+    parameters.push(Vec::new());
     let sent = statements.iter().zip(&parameters);
     let sent = sent.map(|(statement, parameters)| client.execute(statement, parameters));
     let mut answers = in_order(sent.collect()).await;
     let committed = answers.pop();
     let mut outcomes = Vec::with_capacity(runs.len());
-    for stored in answers {
-        // The first failure is the reason; the statements after it say that the transaction is over.
-        outcomes.push(outcome(stored.map_err(|error| Broken::of(error, false))?));
+    // The first failure is the reason; the statements after it say that the transaction is over.
+    let of_runs = answers.split_off(before.min(answers.len()));
+    for begun in answers {
+        begun.map_err(|error| Broken::of(error, false))?;
     }
-    outcomes.remove(0);
+    for (place, stored) in of_runs.into_iter().enumerate() {
+        outcomes.push(outcome(stored.map_err(|error| Unstored::at(place, error))?));
+    }
     match committed {
-        Some(Err(error)) => Err(Broken::of(error, true)),
+        Some(Err(error)) => Err(Broken::of(error, true).into()),
         Some(Ok(_)) | None => Ok(outcomes),
     }
 }
@@ -310,13 +381,42 @@ async fn in_order<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     outputs
 }
 
-/// Appends runs in the client's open transaction; returns their outcomes, none of which is durable yet.
+/// Begins a transaction of appends.
+pub(super) async fn begin(client: &Object) -> Result<(), Broken> {
+    end(client, "BEGIN").await?;
+    end(client, DURABLE).await
+}
+
+/// Appends runs in the client's open transaction; returns their outcomes, none of which is durable yet. A run whose row
+/// the database rejects fails with its group; the others are appended.
 pub(super) async fn within(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Broken> {
+    let mut outcomes = vec![REJECTED; runs.len()];
+    let mut left: Vec<usize> = (0..runs.len()).collect();
+    while !left.is_empty() {
+        end(client, "SAVEPOINT runs").await?;
+        match one_by_one(client, &chosen(runs, &left)).await {
+            Ok(stored) => {
+                fill(&mut outcomes, &left, &stored);
+                break;
+            }
+            Err(Unstored::Rejected(place)) => {
+                end(client, "ROLLBACK TO SAVEPOINT runs").await?;
+                let rejected = left.remove(place);
+                let group = |place: usize| runs.get(place).and_then(|run| run.group);
+                left.retain(|place| group(*place).is_none() || group(*place) != group(rejected));
+            }
+            Err(Unstored::Broken(broken)) => return Err(broken),
+        }
+    }
+    Ok(outcomes)
+}
+
+async fn one_by_one(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Unstored> {
     let mut outcomes = Vec::with_capacity(runs.len());
-    for bound in runs.iter().map(|run| Bound::of(run)) {
+    for (place, bound) in runs.iter().map(|run| Bound::of(run)).enumerate() {
         let statement = prepared(client, bound.sql).await?;
         let stored = client.execute(&statement, &bound.parameters()).await;
-        outcomes.push(outcome(stored.map_err(|error| Broken::of(error, false))?));
+        outcomes.push(outcome(stored.map_err(|error| Unstored::at(place, error))?));
     }
     Ok(outcomes)
 }
@@ -338,14 +438,10 @@ fn outcome(stored: u64) -> Outcome {
 impl Broken {
     fn of(error: tokio_postgres::Error, commits: bool) -> Self {
         match error.code() {
-            // An error of the commit itself may come after it, as while it waits for a standby.
-            Some(code) if !commits => {
-                let outcome = outcome_of(code);
-                if outcome == Outcome::Malformed {
-                    tracing::error!(%error, cause = ?error.as_db_error(), "an append failed");
-                }
-                Self::RolledBack(outcome)
+            Some(code) if !commits && !leaves_open(code) => {
+                Self::RolledBack(outcome_of(&error, code))
             }
+            // An error of the commit itself may come after it, as while it waits for a standby.
             Some(_) | None => Self::Unknown(failed(error)),
         }
     }

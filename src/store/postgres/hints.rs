@@ -34,6 +34,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Hints(Arc<Inner>);
 
 struct Inner {
+    schema: String,
     channel: String,
     /// By which a server knows its own messages.
     origin: String,
@@ -51,6 +52,7 @@ impl fmt::Debug for Inner {
 impl Hints {
     pub(super) fn new(schema: &str) -> Self {
         Self(Arc::new(Inner {
+            schema: schema.to_owned(),
             channel: format!("blackboard_{schema}"),
             origin: Uuid::new_v4().simple().to_string(),
             waiting: Mutex::default(),
@@ -83,7 +85,7 @@ impl Hints {
         connections.spawn(async move {
             loop {
                 let heard = hints.clone();
-                match connect(&url, move |message| heard.hear(message)).await {
+                match connect(&url, &hints.0.schema, move |message| heard.hear(message)).await {
                     Ok(client) => {
                         if let Err(error) = hints.serve(&client).await {
                             tracing::debug!(%error, "hints were interrupted");

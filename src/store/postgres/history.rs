@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
+use super::append::DURABLE;
 use super::connection::Connections;
 use super::discard as discard_connection;
 use super::error::failed;
@@ -205,6 +206,7 @@ pub(super) async fn set_base(
 ) -> Result<Outcome, StoreError> {
     let revision = revision.0.cast_signed();
     let transaction = client.transaction().await.map_err(failed)?;
+    transaction.batch_execute(DURABLE).await.map_err(failed)?;
     let forget = "WITH gone AS (DELETE FROM history_commit WHERE session = $1 AND revision <= $2 \
             RETURNING octet_length(frame) AS length) \
         SELECT coalesce(sum(length), 0)::bigint FROM gone";
@@ -246,6 +248,7 @@ pub(super) async fn discard(client: &mut Object, session: SessionId) -> Result<(
 /// deletion was lost in a failover.
 pub(super) async fn forget(client: &mut Object, sessions: &[SessionId]) -> Result<(), StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
+    transaction.batch_execute(DURABLE).await.map_err(failed)?;
     let ids = without_existing(&transaction, sessions).await?;
     for sql in [
         "DELETE FROM session_name WHERE name IN (SELECT name FROM session WHERE id = ANY ($1)) AND session = ANY ($1)",

@@ -127,7 +127,7 @@ pub(super) fn start(connections: &Arc<Connections>, pulse: &Arc<Pulse>, schema: 
     let (url, pulse, schema) = (connections.url().clone(), Arc::clone(pulse), schema.to_owned());
     connections.spawn(async move {
         while !pulse.is_stopped.load(Ordering::Relaxed) {
-            match connect(&url, |_| {}).await {
+            match connect(&url, &schema, |_| {}).await {
                 Ok(client) => {
                     let ended = beats(&client, &pulse, &schema).await;
                     pulse.set_leads(false, &schema);

@@ -35,7 +35,7 @@ use hints::Hints;
 use leader::Pulse;
 
 use super::{
-    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, RowQuery, Run,
+    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, PostgresFailure, RowQuery, Run,
     SharedStore, SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
@@ -70,12 +70,13 @@ impl PostgresStore {
         let connections = Arc::new(Connections::to(url)?);
         let pulse = Arc::new(Pulse::default());
         let meta = connections.wait(async {
-            let mut client = connection::connect(url, |_| {}).await?;
+            let mut client = connections.first().await?;
             let meta = schema::open(&mut client, steps).await?;
             // Before the first beat, since nothing may be stamped with another time.
             leader::look(&client, &pulse).await?;
             Ok(meta)
         })?;
+        connections.keep_to(&meta.schema);
         let hints = Hints::new(&meta.schema);
         leader::start(&connections, &pulse, &meta.schema);
         hints.start(&connections);
@@ -138,7 +139,8 @@ impl PostgresStore {
         self.noted(appended).unwrap_or_else(|error| vec![not_tried(&error); runs.len()])
     }
 
-    /// Stores runs in one transaction, which begins here or has begun. One that is not stored rolls all back.
+    /// Stores runs in one transaction, which begins here or has begun. One that is not stored rolls all back, but for a
+    /// rejected row, which fails with its group.
     async fn together(
         &self,
         client: deadpool_postgres::Object,
@@ -147,10 +149,12 @@ impl PostgresStore {
     ) -> Result<Vec<Outcome>, StoreError> {
         let work = async {
             if begins {
-                append::end(&client, "BEGIN").await?;
+                append::begin(&client).await?;
             }
             let mut outcomes = append::within(&client, runs).await?;
-            let failed = outcomes.iter().find(|outcome| **outcome != Outcome::Appended).copied();
+            let is_done =
+                |outcome: &Outcome| [Outcome::Appended, append::REJECTED].contains(outcome);
+            let failed = outcomes.iter().find(|outcome| !is_done(outcome)).copied();
             append::end(&client, if failed.is_some() { "ROLLBACK" } else { "COMMIT" }).await?;
             if let Some(failed) = failed {
                 outcomes = vec![failed; runs.len()];
@@ -220,8 +224,8 @@ fn not_tried(error: &StoreError) -> Outcome {
     if matches!(error, StoreError::Full) {
         return Outcome::Full;
     }
-    if matches!(error, StoreError::Busy) {
-        return Outcome::Busy;
+    if let StoreError::Failed(failure) = error {
+        return Outcome::Failed(*failure);
     }
     if matches!(error, StoreError::Closed) {
         return Outcome::Refused;
@@ -231,7 +235,7 @@ fn not_tried(error: &StoreError) -> Outcome {
         return Outcome::Unreachable;
     }
     tracing::error!(error = %Chain(error), "an append was not tried");
-    Outcome::Malformed
+    Outcome::Failed(PostgresFailure::Statement)
 }
 
 /// Tells the runs that miss a blob from those that met another head. If that cannot be told, they stay conflicts: the

@@ -5,6 +5,7 @@
 use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
+use super::connection::set_path;
 use super::error::failed;
 use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
@@ -23,6 +24,7 @@ pub(super) struct Meta {
 pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, StoreError> {
     check(client).await?;
     let schema = schema(client).await?;
+    set_path(client, &schema).await?;
     let transaction = client.transaction().await.map_err(PostgresError::Server)?;
     // Servers that start at the same time take turns.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended('blackboard schema ' || current_schema(), 0))";
@@ -90,8 +92,11 @@ async fn check(client: &Client) -> Result<(), StoreError> {
         Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
     };
     let (is_standby, encoding, is_read_only) = read().map_err(PostgresError::Server)?;
-    if is_standby || is_read_only {
+    if is_standby {
         return Err(PostgresError::Standby.into());
+    }
+    if is_read_only {
+        return Err(PostgresError::ReadOnly.into());
     }
     if encoding != "UTF8" {
         return Err(PostgresError::Encoding { found: encoding }.into());
@@ -99,9 +104,11 @@ async fn check(client: &Client) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the schema of the search path; the first that it names is created if none exists.
+/// Returns the schema of the search path in which a store is, or the first that exists; the first that it names is created
+/// if none exists.
 async fn schema(client: &Client) -> Result<String, StoreError> {
-    let sql = "SELECT current_schema(), current_setting('search_path')";
+    let sql = "SELECT coalesce((SELECT nspname::text FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+            WHERE pg_class.oid = to_regclass('meta')), current_schema()::text), current_setting('search_path')";
     let row = client.query_one(sql, &[]).await.map_err(PostgresError::Server)?;
     let present: Option<String> = row.try_get(0).map_err(PostgresError::Server)?;
     if let Some(schema) = present {

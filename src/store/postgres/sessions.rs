@@ -3,6 +3,7 @@
 use deadpool_postgres::Object;
 use uuid::Uuid;
 
+use super::append::DURABLE;
 use super::error::failed;
 use crate::board::{Frame, Revision, SessionId, Timestamp};
 use crate::store::{Head, StoreError};
@@ -59,6 +60,7 @@ fn head_of(row: &tokio_postgres::Row) -> Result<Head, tokio_postgres::Error> {
 /// Begins a transaction that holds the sessions of these names.
 pub(super) async fn hold(client: &Object, names: &[Vec<u8>]) -> Result<(), StoreError> {
     client.batch_execute("BEGIN").await.map_err(failed)?;
+    client.batch_execute(DURABLE).await.map_err(failed)?;
     let sql = "SELECT FROM session_name JOIN session ON session.id = session_name.session \
         WHERE session_name.name = ANY ($1::bytea[]) ORDER BY session_name.name FOR UPDATE";
     match client.execute(sql, &[&names]).await {

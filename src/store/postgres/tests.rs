@@ -3,7 +3,6 @@
 use uuid::Uuid;
 
 use super::append::FOLLOW;
-use super::connection;
 use super::*;
 use crate::board::stored::Body;
 use crate::board::{Digest, Frame, Seal};
@@ -306,8 +305,9 @@ fn each_connection_waits_for_the_sync() {
     let service = std::env::var("BLACKBOARD_TEST_POSTGRES").expect("a service");
     let url: PostgresUrl =
         format!("{service}?options=-csynchronous_commit%3Doff").parse().expect("an address");
-    let level = Connections::to(&url).unwrap().wait(async {
-        let client = connection::connect(&url, |_| {}).await?;
+    let connections = Connections::to(&url).unwrap();
+    let level = connections.wait(async {
+        let client = connections.first().await?;
         let row = client.query_one("SHOW synchronous_commit", &[]).await.map_err(error::failed)?;
         Ok(row.get::<_, String>(0))
     });

@@ -3,6 +3,7 @@
 use deadpool_postgres::Object;
 use uuid::Uuid;
 
+use super::append::DURABLE;
 use super::error::failed;
 use crate::store::{StoreError, TokenRow};
 
@@ -24,6 +25,7 @@ pub(super) async fn put(
     body: Option<&[u8]>,
 ) -> Result<(), StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
+    transaction.batch_execute(DURABLE).await.map_err(failed)?;
     let changed = match body {
         Some(body) => {
             let put = "INSERT INTO token VALUES ($1, $2, $3) \

@@ -214,6 +214,7 @@ impl SqliteStore {
             Outcome::Refused
             | Outcome::Overloaded
             | Outcome::Unknown
+            | Outcome::Failed(_)
             | Outcome::Unreachable
             | Outcome::InDoubt
             | Outcome::BlobsMissing

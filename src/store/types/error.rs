@@ -8,6 +8,7 @@ use rusqlite::ErrorCode;
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::JournalId;
 use crate::store::types::postgres_error::PostgresError;
+use crate::store::types::postgres_failure::PostgresFailure;
 
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,12 @@ pub enum StoreError {
     /// The PostgreSQL service is not used.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
+    /// The PostgreSQL service did not carry out a statement.
+    #[error(transparent)]
+    Failed(#[from] PostgresFailure),
+    /// Each connection for this purpose is in use.
+    #[error("all connections to the database for archives are in use; try again later")]
+    NoConnection,
     /// The database service does not answer; nothing was written.
     #[error("the database cannot be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),

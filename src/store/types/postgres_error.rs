@@ -25,6 +25,25 @@ pub enum PostgresError {
          target_session_attrs=read-write"
     )]
     Standby,
+    /// Its transactions are read-only by a setting.
+    #[error(
+        "the database takes no writes, since default_transaction_read_only is on for the database or the role: reset \
+         it (ALTER ROLE … RESET, ALTER DATABASE … RESET), or give the address of another server"
+    )]
+    ReadOnly,
+    /// A pooler gives a connection's transactions to sessions of PostgreSQL in turn.
+    #[error(
+        "the address leads to a pooler in transaction mode, which gives the transactions of one connection to several \
+         sessions of PostgreSQL: settings, advisory locks and LISTEN would not hold. Set the pooler's mode to session \
+         (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself"
+    )]
+    TransactionPooler,
+    /// A pooler gives a connection's statements to sessions of PostgreSQL in turn.
+    #[error(
+        "the address leads to a pooler in statement mode, which takes no transaction. Set the pooler's mode to session \
+         (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself"
+    )]
+    StatementPooler(#[source] tokio_postgres::Error),
     /// The database cannot store all texts.
     #[error("the database has the encoding {found}: create one with ENCODING 'UTF8'")]
     Encoding {

@@ -1,5 +1,6 @@
 //! Runs of commits to append, and their outcomes.
 
+use super::postgres_failure::PostgresFailure;
 use crate::board::{Digest, Frame, Revision, Seal, SessionId, Timestamp};
 
 /// Consecutive commits of one session, stored all or none.
@@ -133,6 +134,8 @@ pub enum Outcome {
     Malformed,
     /// The run is stored in full or not at all; a restart determines which.
     Unknown,
+    /// The database service did not carry out the run's statement; nothing of the run was stored.
+    Failed(PostgresFailure),
     /// The database service cannot be reached; nothing was stored.
     Unreachable,
     /// The run is stored in full or not at all; the database service cannot be asked which. Later batches are tried.

@@ -1,9 +1,11 @@
 //! Connections to the database: bounded pools, and the threads on which they run.
 
 pub(super) mod address;
+mod pooler;
 mod tls;
 
 use std::future::Future;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -17,7 +19,7 @@ use uuid::Uuid;
 
 use address::PostgresUrl;
 
-use super::error::{TimedOut, failed, not_lent};
+use super::error::{TimedOut, not_connected, not_lent};
 use crate::store::{PostgresError, StoreError};
 
 /// The number of connections for appends.
@@ -41,11 +43,17 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 /// The threads that drive the connections.
 const THREADS: usize = 2;
 
-/// The settings of each connection. A server that stands still within a transaction holds its rows for 3 s at most, and
-/// another one waits for them a little longer.
+/// The settings of each connection, whatever the defaults of the role and the database are. A server that stands still
+/// within a transaction holds its rows for 3 s at most, and another one waits for them a little longer. An append expects
+/// READ COMMITTED: it waits for another one and then finds the new head. Nothing found by an index is left out.
 const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '3s'; \
+    SET default_transaction_isolation = 'read committed'; SET gin_fuzzy_search_limit = 0; \
     SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')";
+
+/// The schema of the store, once it is known. Each connection is set to it: a search path that is changed later, or that a
+/// pooler forgets, would lead to another store.
+type SchemaName = Arc<OnceLock<String>>;
 
 /// The pools, and the runtime that drives them. Calls block, so they are made on blocking threads.
 #[derive(Debug)]
@@ -57,6 +65,7 @@ pub(super) struct Connections {
     readers: Pool,
     snapshots: Pool,
     url: PostgresUrl,
+    schema: SchemaName,
     /// The application name of the connections for appends, which no other server has.
     writer_name: String,
 }
@@ -77,12 +86,26 @@ impl Connections {
         let writer_name = format!("blackboard {}", Uuid::new_v4().simple());
         let mut of_writers = url.clone();
         of_writers.config.application_name(&writer_name);
-        let writers = pool(&of_writers, POSTGRES_WRITERS_MAX)?;
-        let checkers = pool(&url, POSTGRES_CHECKERS_MAX)?;
-        let readers = pool(&url, POSTGRES_READERS_MAX)?;
-        let snapshots = pool(&url, POSTGRES_SNAPSHOTS_MAX)?;
+        let schema = SchemaName::default();
+        let writers = pool(&of_writers, &schema, POSTGRES_WRITERS_MAX)?;
+        let checkers = pool(&url, &schema, POSTGRES_CHECKERS_MAX)?;
+        let readers = pool(&url, &schema, POSTGRES_READERS_MAX)?;
+        let snapshots = pool(&url, &schema, POSTGRES_SNAPSHOTS_MAX)?;
         let runtime = Some(runtime);
-        Ok(Self { runtime, writers, checkers, readers, snapshots, url, writer_name })
+        Ok(Self { runtime, writers, checkers, readers, snapshots, url, schema, writer_name })
+    }
+
+    /// Opens the first connection, if each connection keeps its session of PostgreSQL.
+    pub(super) async fn first(&self) -> Result<Client, StoreError> {
+        let (first, other) = (dial(&self.url, |_| {}).await?, dial(&self.url, |_| {}).await?);
+        within(ANSWER_MAX, pooler::check(&first, &other)).await?;
+        timeout(ANSWER_MAX, set_up(&first, None)).await.map_err(|_| timed_out())??;
+        Ok(first)
+    }
+
+    /// Sets the schema of all later connections.
+    pub(super) fn keep_to(&self, schema: &str) {
+        self.schema.get_or_init(|| schema.to_owned());
     }
 
     /// Waits for a future on this thread, which must be one that may block.
@@ -128,7 +151,7 @@ impl Connections {
     pub(super) async fn snapshot(&self) -> Result<Object, StoreError> {
         self.snapshots.get().await.map_err(|error| {
             let are_lent = matches!(error, PoolError::Timeout(TimeoutType::Wait));
-            if are_lent { StoreError::Busy } else { not_lent(error) }
+            if are_lent { StoreError::NoConnection } else { not_lent(error) }
         })
     }
 
@@ -151,12 +174,15 @@ impl Drop for Connections {
     }
 }
 
-fn pool(url: &PostgresUrl, max: usize) -> Result<Pool, PostgresError> {
+fn pool(url: &PostgresUrl, schema: &SchemaName, max: usize) -> Result<Pool, PostgresError> {
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_config(Config::clone(&url.config), tls::connector(url)?, recycling);
-    let prepare = Hook::async_fn(|client, _| {
+    let schema = Arc::clone(schema);
+    let prepare = Hook::async_fn(move |client, _| {
+        let schema = Arc::clone(&schema);
         Box::pin(async move {
-            let prepared = timeout(ANSWER_MAX, set_up(client)).await;
+            let schema = schema.get().map(String::as_str);
+            let prepared = timeout(ANSWER_MAX, set_up(client, schema)).await;
             match prepared {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(HookError::message(error.to_string())),
@@ -176,8 +202,11 @@ fn pool(url: &PostgresUrl, max: usize) -> Result<Pool, PostgresError> {
 }
 
 /// Sets and checks what acknowledged commits depend on.
-pub(super) async fn set_up(client: &Client) -> Result<(), PostgresError> {
+async fn set_up(client: &Client, schema: Option<&str>) -> Result<(), PostgresError> {
     client.batch_execute(SETTINGS).await.map_err(PostgresError::Server)?;
+    if let Some(schema) = schema {
+        set_path(client, schema).await?;
+    }
     let levels = "SELECT current_setting('synchronous_commit'), current_setting('fsync')";
     let row = client.query_one(levels, &[]).await.map_err(PostgresError::Server)?;
     let level = |place| row.try_get::<usize, String>(place).map_err(PostgresError::Server);
@@ -191,14 +220,32 @@ pub(super) async fn set_up(client: &Client) -> Result<(), PostgresError> {
     }
 }
 
+/// Leads all names of tables to a schema.
+pub(super) async fn set_path(client: &Client, schema: &str) -> Result<(), PostgresError> {
+    let set = "SELECT set_config('search_path', quote_ident($1), false)";
+    client.execute(set, &[&schema]).await.map_err(PostgresError::Server).map(drop)
+}
+
 /// Opens a connection that is in no pool, driven until `Client` is dropped. Its notices go to `hear`.
 pub(super) async fn connect(
+    url: &PostgresUrl,
+    schema: &str,
+    hear: impl FnMut(tokio_postgres::AsyncMessage) + Send + 'static,
+) -> Result<Client, StoreError> {
+    let client = dial(url, hear).await?;
+    let set_up = set_up(&client, Some(schema));
+    timeout(ANSWER_MAX, set_up).await.map_err(|_| timed_out())??;
+    Ok(client)
+}
+
+/// Opens a connection and sets nothing on it.
+async fn dial(
     url: &PostgresUrl,
     mut hear: impl FnMut(tokio_postgres::AsyncMessage) + Send + 'static,
 ) -> Result<Client, StoreError> {
     let tls = tls::connector(url)?;
     let connected = timeout(ANSWER_MAX, url.config.connect(tls)).await;
-    let (client, mut connection) = connected.map_err(|_| timed_out())?.map_err(failed)?;
+    let (client, mut connection) = connected.map_err(|_| timed_out())?.map_err(not_connected)?;
     drop(tokio::spawn(async move {
         while let Some(Ok(message)) =
             std::future::poll_fn(|context| connection.poll_message(context)).await
@@ -206,7 +253,6 @@ pub(super) async fn connect(
             hear(message);
         }
     }));
-    timeout(ANSWER_MAX, set_up(&client)).await.map_err(|_| timed_out())??;
     Ok(client)
 }
 
