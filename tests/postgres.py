@@ -117,6 +117,49 @@ class Cluster:
         return f"postgres://blackboard@127.0.0.1:{self.port}/postgres"
 
 
+class Pooler:
+    """A pgbouncer before a cluster, which answers under an address of its own."""
+
+    def __init__(self, home, cluster, mode):
+        self.data, self.port, self.process = os.path.join(home, f"pooler-{mode}"), free_port(), None
+        os.mkdir(self.data)
+        users, settings = os.path.join(self.data, "users"), os.path.join(self.data, "pgbouncer.ini")
+        with open(users, "w", encoding="utf-8") as file:
+            file.write('"blackboard" ""\n')
+        with open(settings, "w", encoding="utf-8") as file:
+            # Enough sessions for the pools of three servers.
+            file.write(
+                f"[databases]\n* = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+                f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {users}\n"
+                f"pool_mode = {mode}\ndefault_pool_size = 100\nmax_client_conn = 400\nserver_login_retry = 0.1\n"
+            )
+
+    def start(self):
+        path = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
+        if not os.path.exists(path):
+            sys.exit("pgbouncer is missing; install pgbouncer")
+        with open(os.path.join(self.data, "log"), "a", encoding="utf-8") as log:
+            # It refuses to run as root, as PostgreSQL does.
+            command = [path, "--quiet", os.path.join(self.data, "pgbouncer.ini")]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **owner())
+        begun = time.monotonic()
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return self
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() - begun > START_S_MAX:
+                    raise
+                time.sleep(0.02)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def url(self):
+        return f"postgres://blackboard@127.0.0.1:{self.port}/postgres"
+
+
 def run(name, *arguments):
     done = subprocess.run([program(name), *arguments], capture_output=True, text=True, check=False, cwd="/", **owner())
     if done.returncode:

@@ -5,7 +5,8 @@
 
 Three servers over one PostgreSQL, with a synchronous standby for the promotion. Writers append through servers chosen at
 random while, round by round, a server is killed, PostgreSQL is killed and started again, a server is paused and goes on,
-and at the end the standby is promoted in place of the killed primary. Half of the writers send a key and repeat until
+and at the end the standby is promoted in place of the killed primary. Through a pooler in session mode PostgreSQL is killed too;
+behind one in another mode no server starts, and none that starts depends on the defaults of its role. Half of the writers send a key and repeat until
 they are answered: each of their items is there exactly once. The others send once: an acknowledged item is there once, any
 other one at most once. `clocks` has servers minutes off PostgreSQL's clock, by a library before libc's (cc); `lagged`
 promotes a standby that lacks acknowledged commits. Exits with 1 at the first promise that is broken; prints what was
@@ -25,7 +26,7 @@ import threading
 import time
 
 from board_server import Server
-from postgres import Cluster, Home
+from postgres import Cluster, Home, Pooler
 
 WRITERS = 8
 SERVERS = 3
@@ -209,7 +210,72 @@ def promote(load, _replicas, primary, options):
     return f"a promotion, writes again {back:.2f} s after it, {load.last - killed:.1f} s of writes since"
 
 
-TRIALS = {"kill-replica": kill_replica, "kill-engine": kill_engine, "pause": pause, "promote": promote}
+# Defaults that would lose acknowledged commits, or fail appends that meet another one.
+ROLE = ["synchronous_commit = off", "default_transaction_isolation = serializable", "gin_fuzzy_search_limit = 1"]
+
+
+def role_defaults(load, replicas, primary, options):
+    """All servers append to one session, while PostgreSQL is killed."""
+    told = kill_engine(load, replicas, primary, options)
+    others = {name: count for name, count in load.answers.items() if name not in ("201", "503", "none")}
+    if others:
+        raise Broken(f"appends failed by the role's defaults: {others}")
+    contended(replicas)
+    return f"{told}, with {', '.join(ROLE)} of the role"
+
+
+def contended(replicas):
+    """Appends of all servers to the same session, none of which fails."""
+    failed = []
+
+    def append(replica):
+        for n in range(50):
+            status, body = ask(replica, "POST", "/v1/sessions/contended/trajectories", {"n": n})
+            if status != 201 and json.loads(body)["code"] != "overloaded":
+                failed.append((status, body))
+
+    threads = [threading.Thread(target=append, args=(replica,)) for replica in replicas for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise Broken(f"{len(failed)} appends to one session failed: {failed[0]}")
+
+
+def ask(replica, method, path, body):
+    connection = http.client.HTTPConnection(*replica.address, timeout=30)
+    connection.request(method, path, json.dumps(body), {"content-type": "application/json"})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return answer.status, text
+
+
+def other_modes(home, primary, options):
+    """No server starts behind a pooler that gives its transactions or statements to sessions in turn."""
+    for mode in ("transaction", "statement"):
+        pooler = Pooler(home, primary, mode).start()
+        try:
+            for attempt in range(options.rounds):
+                replica = Server(options.server, store=pooler.url())
+                try:
+                    replica.start()
+                except RuntimeError as error:
+                    text = str(error)
+                    if f"pooler in {mode} mode" not in text or "pool_mode = session" not in text:
+                        raise Broken(f"a start behind a pooler in {mode} mode has no reason: {text}") from error
+                else:
+                    replica.kill()
+                    raise Broken(f"start {attempt + 1} behind a pooler in {mode} mode is not refused")
+        finally:
+            pooler.stop()
+
+
+TRIALS = {
+    "kill-replica": kill_replica, "kill-engine": kill_engine, "pause": pause, "promote": promote,
+    "role-defaults": role_defaults, "pooler": kill_engine,
+}
 
 
 def try_out(name, options):
@@ -222,6 +288,14 @@ def try_out(name, options):
             primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
             primary.sql("SELECT pg_reload_conf()")
             hosts += f",127.0.0.1:{options.standby.port}"
+        if name in ("role-defaults", "pooler"):
+            for setting in ROLE:
+                primary.sql(f"ALTER ROLE blackboard SET {setting}")
+        pooler = None
+        if name == "pooler":
+            other_modes(home, primary, options)
+            pooler = Pooler(home, primary, "session").start()
+            hosts = f"127.0.0.1:{pooler.port}"
         store = f"postgres://blackboard@{hosts}/postgres?target_session_attrs=read-write"
         replicas = [Server(options.server, store=store, arguments=["--token-rate", "0"]) for _ in range(SERVERS)]
         for replica in replicas:
@@ -246,6 +320,8 @@ def try_out(name, options):
         finally:
             for replica in replicas:
                 replica.kill()
+            if pooler:
+                pooler.stop()
             for cluster in (options.standby if name == "promote" else None, primary):
                 if cluster and cluster.process.poll() is None:
                     cluster.stop()
