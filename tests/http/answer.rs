@@ -131,6 +131,13 @@ impl Answer {
         self
     }
 
+    /// Taken or refused, by a server that works.
+    #[track_caller]
+    pub(crate) fn not_a_fault(&self) -> &Self {
+        assert!(!self.status.is_server_error(), "a fault: {self}");
+        self
+    }
+
     pub(crate) fn status(&self) -> u16 {
         self.status.as_u16()
     }

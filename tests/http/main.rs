@@ -74,6 +74,7 @@ mod mcp;
 mod mcp_rights;
 mod metrics;
 mod ndjson;
+mod nul;
 mod openapi;
 mod oversize;
 mod packed;

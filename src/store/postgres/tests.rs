@@ -9,9 +9,13 @@ use crate::board::{Digest, Frame, Seal};
 use crate::store::{BlobStore as _, NameClaim, PostgresError, SessionRow};
 
 fn url() -> PostgresUrl {
+    address().parse().expect("an address")
+}
+
+fn address() -> String {
     let service = std::env::var("BLACKBOARD_TEST_POSTGRES").expect("a service");
     let schema = format!("store_{}", Uuid::new_v4().simple());
-    format!("{service}?options=-csearch_path%3D{schema}").parse().expect("an address")
+    format!("{service}?options=-csearch_path%3D{schema}")
 }
 
 fn row(name: &str, blobs: Vec<Digest>) -> Box<SessionRow> {
@@ -312,6 +316,170 @@ fn each_connection_waits_for_the_sync() {
         Ok(row.get::<_, String>(0))
     });
     assert_eq!(level.unwrap(), "on");
+}
+
+/// Runs statements in the store's schema.
+fn execute(store: &PostgresStore, sql: &str) {
+    let done = store
+        .connections
+        .read(async |client| client.batch_execute(sql).await.map_err(error::failed));
+    done.unwrap();
+}
+
+/// The text that a query of one value returns.
+fn text(store: &PostgresStore, sql: &str) -> String {
+    let found = store.connections.read(async |client| {
+        let row = client.query_one(sql, &[]).await.map_err(error::failed)?;
+        Ok(row.get::<_, String>(0))
+    });
+    found.unwrap()
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn an_append_is_durable_whatever_its_connection_is_set_to() {
+    let store = PostgresStore::open(&url()).unwrap();
+    execute(
+        &store,
+        "CREATE TABLE seen (level text); \
+         CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$; \
+         CREATE TRIGGER see AFTER INSERT ON history_commit FOR EACH ROW EXECUTE FUNCTION see()",
+    );
+    let forget = || {
+        let set = store.connections.wait(async {
+            let client = store.connections.writer().await?;
+            client.batch_execute("SET synchronous_commit = off").await.map_err(error::failed)
+        });
+        set.unwrap();
+    };
+    let grouped = |run: Run| Run { group: Some(0), ..run };
+    let (one, two, three) = (session(), session(), session());
+    forget();
+    store.append(&[run("a", one, 0, vec![])]);
+    forget();
+    store.append(&[grouped(run("b", two, 0, vec![])), grouped(run("c", three, 0, vec![]))]);
+    forget();
+    store.exclusively(&[b"a".to_vec()], &mut || vec![run("a", one, 1, vec![])]);
+    let levels = store.connections.read(async |client| {
+        let rows = client.query("SELECT level FROM seen", &[]).await.map_err(error::failed)?;
+        Ok(rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>())
+    });
+    assert_eq!(levels.unwrap(), ["on"; 4]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_row_that_the_database_rejects_fails_alone() {
+    let store = PostgresStore::open(&url()).unwrap();
+    execute(&store, "ALTER TABLE session ADD CHECK (name IS DISTINCT FROM 'bad'::bytea)");
+    let bad = || run("bad", session(), 0, vec![]);
+    let (one, two, three) = (session(), session(), session());
+    let batch = [run("a", one, 0, vec![]), bad(), run("c", two, 0, vec![])];
+    let outcomes = store.append(&batch);
+    assert_eq!(outcomes, [Outcome::Appended, append::REJECTED, Outcome::Appended]);
+    assert_eq!(store.append(&[bad()]), [append::REJECTED]);
+    let grouped = |run: Run| Run { group: Some(0), ..run };
+    let batch = [grouped(run("d", three, 0, vec![])), grouped(bad()), run("a", one, 1, vec![])];
+    let outcomes = store.append(&batch);
+    assert_eq!(outcomes, [append::REJECTED, append::REJECTED, Outcome::Appended]);
+    let names = [b"a".to_vec(), b"bad".to_vec(), b"c".to_vec()];
+    let outcomes = store.exclusively(&names, &mut || {
+        let others = [grouped(run("d", three, 0, vec![])), run("c", two, 1, vec![])];
+        [run("a", one, 2, vec![]), grouped(bad())].into_iter().chain(others).collect()
+    });
+    let rejected = append::REJECTED;
+    assert_eq!(outcomes, [Outcome::Appended, rejected, rejected, Outcome::Appended]);
+    let heads = store.heads(&[b"a".to_vec(), b"c".to_vec(), b"d".to_vec()]).unwrap();
+    let heads: Vec<_> = heads.iter().map(|head| head.map(|head| head.revision.0)).collect();
+    assert_eq!(heads, [Some(3), Some(2), None]);
+    // A label of an older store's archive; no list can ask for it.
+    let mut labelled = run("e", session(), 0, vec![]);
+    let row = labelled.row.as_mut().unwrap();
+    row.labels = vec![("a".to_owned(), "\0".to_owned()), ("b".to_owned(), "1".to_owned())];
+    assert_eq!(store.append(&[labelled]), [Outcome::Appended]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn each_sqlstate_is_reported_as_what_it_is() {
+    use PostgresFailure as Of;
+    let store = PostgresStore::open(&url()).unwrap();
+    execute(
+        &store,
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN RAISE EXCEPTION USING ERRCODE = convert_from(NEW.name, 'UTF8'); END $$; \
+         CREATE TRIGGER fail BEFORE INSERT ON session FOR EACH ROW EXECUTE FUNCTION fail()",
+    );
+    for (code, outcome) in [
+        ("53100", Outcome::Full),
+        ("53200", Outcome::Failed(Of::Resources)),
+        ("53400", Outcome::Failed(Of::Resources)),
+        ("40001", Outcome::Failed(Of::Serialization)),
+        ("40P01", Outcome::Failed(Of::Deadlock)),
+        ("55P03", Outcome::Failed(Of::Locked)),
+        ("57014", Outcome::Failed(Of::Cancelled)),
+        ("22021", Outcome::Failed(Of::Row)),
+        ("23514", Outcome::Failed(Of::Row)),
+        ("54000", Outcome::Failed(Of::Row)),
+        ("42P01", Outcome::Failed(Of::Statement)),
+        ("42501", Outcome::Failed(Of::Statement)),
+        ("26000", Outcome::Failed(Of::Statement)),
+        ("XX000", Outcome::Failed(Of::Statement)),
+        ("XX001", Outcome::Failed(Of::Files)),
+        ("58030", Outcome::Failed(Of::Files)),
+        ("25006", Outcome::Unreachable),
+        ("57P01", Outcome::Unreachable),
+        ("57P05", Outcome::Unreachable),
+        ("53300", Outcome::Unreachable),
+        // Looked up, and not found.
+        ("08006", Outcome::Unreachable),
+    ] {
+        assert_eq!(store.append(&[run(code, session(), 0, vec![])]), [outcome], "{code}");
+    }
+}
+
+/// An address whose role, as it were, has these defaults.
+fn with_defaults(address: &str, settings: &[&str]) -> PostgresUrl {
+    let options: String =
+        settings.iter().map(|one| format!("%20-c{}", one.replace('=', "%3D"))).collect();
+    format!("{address}{options}").parse().expect("an address")
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn defaults_of_the_role_do_not_change_what_an_append_means() {
+    let defaults = ["default_transaction_isolation=serializable", "gin_fuzzy_search_limit=1"];
+    let store = PostgresStore::open(&with_defaults(&address(), &defaults)).unwrap();
+    for (setting, value) in
+        [("default_transaction_isolation", "read committed"), ("gin_fuzzy_search_limit", "0")]
+    {
+        assert_eq!(text(&store, &format!("SHOW {setting}")), value);
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_read_only_default_is_named() {
+    let url = with_defaults(&address(), &["default_transaction_read_only=on"]);
+    let refused = PostgresStore::open(&url);
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, StoreError::Postgres(PostgresError::ReadOnly)), "{refused}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn all_connections_keep_to_the_schema_of_the_store() {
+    let address = address();
+    let store = PostgresStore::open(&address.parse().unwrap()).unwrap();
+    let schema = text(&store, "SHOW search_path");
+    let before = format!("{schema}_before");
+    execute(&store, &format!("CREATE SCHEMA {before}"));
+    // Another schema comes first, and has no store.
+    let later = with_defaults(&address, &[&format!("search_path={before},{schema}")]);
+    let later = PostgresStore::open(&later).unwrap();
+    assert_eq!(later.epoch(), store.epoch());
+    assert_eq!(text(&later, "SHOW search_path"), schema);
 }
 
 #[test]
