@@ -1,6 +1,7 @@
 //! A blackboard that agents on many devices share over HTTP: durable, ordered, and readable as a prompt.
 #![doc = include_str!("ARCHITECTURE.md")]
 
+pub mod accept;
 pub mod api;
 pub mod app;
 pub mod auth;

@@ -25,7 +25,7 @@ const LAYERS: [&[&str]; 12] = [
     // The rest knows none of our types. Anybody may take turns,
     &["fairness"],
     // show an error with its sources or a name, count what it does, wait for what is rare, and see time pass.
-    &["cancellation", "error_chain", "metrics", "printable", "roots", "steady"],
+    &["accept", "cancellation", "error_chain", "metrics", "printable", "roots", "steady"],
 ];
 
 /// What a pure layer may not name: it has no clock, no files, no network and no tasks.

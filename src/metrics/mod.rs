@@ -8,6 +8,7 @@ mod histogram;
 mod requests;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -19,8 +20,31 @@ pub use histogram::{Numbers, Times};
 pub use requests::{Requests, known_method};
 pub use words::{Count, CounterByWord};
 
-/// The media type of the text.
-pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// A text format for Prometheus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `OpenMetrics` 1.0.0.
+    OpenMetrics,
+    /// The older text format 0.0.4.
+    Text,
+}
+
+impl Format {
+    /// Returns the media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => OPEN_METRICS,
+            Self::Text => TEXT,
+        }
+    }
+}
+
+/// The media type of `OpenMetrics`.
+pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of the older text format.
+pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The prefix of all names.
 const PREFIX: &str = "blackboard";
@@ -171,6 +195,40 @@ pub fn written(looked_up: &Registry) -> Result<String, fmt::Error> {
     text::encode_registry(&mut written, looked_up)?;
     text::encode(&mut written, &COUNTED)?;
     Ok(written)
+}
+
+/// Rewrites a text of `OpenMetrics` in the older format: a counter's or an info's type and help have the name of its samples
+/// there, and neither units nor an end are marked.
+#[must_use]
+pub fn older(open_metrics: &str) -> String {
+    let mut types = BTreeMap::new();
+    let described = open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    types.extend(described.filter_map(|line| line.split_once(' ')));
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        let Some(comment) = line.strip_prefix("# ") else {
+            text.push_str(line);
+            text.push('\n');
+            continue;
+        };
+        let mut words = comment.splitn(3, ' ');
+        let (Some(keyword @ ("HELP" | "TYPE")), Some(name), Some(rest)) =
+            (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let (suffix, kind) = match types.get(name) {
+            Some(&"counter") => ("_total", "counter"),
+            Some(&"info") => ("_info", "gauge"),
+            Some(&"unknown") => ("", "untyped"),
+            Some(kind) => ("", *kind),
+            None => ("", "untyped"),
+        };
+        let rest = if keyword == "TYPE" { kind } else { rest };
+        text.push_str("# ");
+        text.extend([keyword, " ", name, suffix, " ", rest, "\n"]);
+    }
+    text
 }
 
 #[cfg(test)]

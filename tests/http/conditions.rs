@@ -298,3 +298,72 @@ async fn a_reader_may_wait_for_a_revision() {
     assert_eq!(seen.is(200).revision(), head + 1);
     assert_eq!(seen.json()["count"], 2);
 }
+
+#[tokio::test]
+async fn a_condition_holds_for_reads_before_if_none_match() {
+    let server = Server::start();
+    let board = filled(&server).await;
+    let blob = board.typed(Method::POST, "blobs", "text/plain", "0123456789");
+    let blob = ask(blob).await.is(201).header("location").to_owned();
+    let blob = blob.trim_start_matches("/v1/sessions/s/").to_owned();
+    for tail in READS.into_iter().chain(["state", "agents", "checkpoints", "audit", &blob]) {
+        let tag = board.get(tail).await.is(200).etag();
+        let with = |value: &str| board.to(Method::GET, tail).header("if-match", value);
+        for (value, known, status) in [
+            (tag.as_str(), None, 200),
+            ("*", None, 200),
+            (&format!("\"other\", {tag}"), None, 200),
+            ("\"other\"", None, 412),
+            (&format!("W/{tag}"), None, 412),
+            ("other", None, 400),
+            // The order of RFC 9110, section 13.2.2.
+            ("\"other\"", Some(&tag), 412),
+            (&tag, Some(&tag), 304),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                let request = board.to(method, tail).header("if-match", value);
+                let request =
+                    known.iter().fold(request, |all, tag| all.header("if-none-match", *tag));
+                let answer = request.send().await.expect("an answer");
+                assert_eq!(answer.status(), status, "{tail} {value}");
+                if status == 412 {
+                    assert_eq!(answer.headers()["etag"], tag, "{tail} {value}");
+                }
+            }
+        }
+        ask(with("\"other\"")).await.problem(412, "precondition-failed");
+    }
+    let part = |value: &str| {
+        let request = board.to(Method::GET, &blob).header("if-match", value);
+        ask(request.header("range", "bytes=0-3"))
+    };
+    let tag = board.get(&blob).await.etag();
+    assert_eq!(part(&tag).await.is(206).text(), "0123");
+    part("\"other\"").await.problem(412, "precondition-failed");
+    let list = server.to(Method::GET, "/v1/sessions").header("if-match", "\"other\"");
+    // A list is of no session, so its answer has no revision.
+    assert_eq!(list.send().await.expect("an answer").status(), 412);
+}
+
+#[tokio::test]
+async fn a_part_of_a_body_is_never_written() {
+    let server = Server::start();
+    let board = filled(&server).await;
+    let before = board.get("").await.revision();
+    for (method, tail) in [
+        (Method::POST, "requests"),
+        (Method::PUT, "requests"),
+        (Method::PUT, "requests/1"),
+        (Method::PATCH, "requests/1"),
+        (Method::PUT, "state/a"),
+        (Method::PUT, "blackboard"),
+        (Method::POST, "transactions"),
+        (Method::POST, "blobs"),
+    ] {
+        let part = board.request(method, tail, r#"{"b":2}"#);
+        let part = part.header("content-range", "bytes 0-6/100");
+        ask(part).await.problem(400, "partial-content");
+    }
+    assert_eq!(board.get("").await.revision(), before);
+    ask(board.to(Method::GET, "requests").header("content-range", "bytes 0-6/100")).await.is(200);
+}

@@ -245,3 +245,38 @@ async fn a_server_that_did_little_has_few_lines() {
     assert!(text.lines().count() < IDLE_LINES_MAX, "{text}");
     assert!(text.contains("blackboard_commit_batch_writes_count 1\n"), "{text}");
 }
+
+#[tokio::test]
+async fn the_format_is_the_one_that_accept_prefers() {
+    let server = Server::start();
+    server.get("/healthz").await.is(200);
+    let newer = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let older = "text/plain; version=0.0.4; charset=utf-8";
+    // As Prometheus 2 and 3 send it, and one whose scrape has the older protocol only.
+    let two = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,\
+        text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    let three = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
+        text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+    for (accept, media_type) in [
+        (two, newer),
+        (three, newer),
+        ("*/*", newer),
+        ("text/plain;version=0.0.4;q=0.3,*/*;q=0.2", older),
+        ("text/plain", older),
+        ("text/html,text/*;q=0.9,*/*;q=0.8", older),
+        ("application/openmetrics-text;q=0.2, text/plain;q=0.3", older),
+        ("text/plain;q=0", newer),
+    ] {
+        let answer = ask(server.to(Method::GET, "/metrics").header("accept", accept)).await;
+        assert_eq!(answer.is(200).header("content-type"), media_type, "{accept}");
+        let (text, is_newer) = (answer.text(), media_type == newer);
+        assert_eq!(text.ends_with("# EOF\n"), is_newer, "{text}");
+        assert_eq!(text.contains("# UNIT"), is_newer, "{text}");
+        let counter = if is_newer { "" } else { "_total" };
+        let described = format!("# TYPE blackboard_http_requests{counter} counter\n");
+        assert!(text.contains(&described), "{text}");
+        assert_eq!(text.contains("# TYPE blackboard_build_info gauge\n"), !is_newer, "{text}");
+        assert!(text.contains("\nblackboard_http_requests_total{"), "{text}");
+        assert!(text.contains("# TYPE blackboard_http_request_duration_seconds histogram\n"));
+    }
+}

@@ -34,6 +34,7 @@ codes! {
     InvalidName = "invalid-name",
     InvalidEncoding = "invalid-encoding",
     AgentRequired = "agent-required",
+    PartialContent = "partial-content",
     Unauthorized = "unauthorized",
     Forbidden = "forbidden",
     RouteNotFound = "route-not-found",

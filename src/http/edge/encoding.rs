@@ -1,6 +1,6 @@
 //! Checks of path and body encodings.
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::api::address::percent_decode;
 use crate::{board::Code, http::Problem};
@@ -28,6 +28,16 @@ pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> 
     let detail = "Transfer-Encoding must be absent, or chunked once";
     Err(Problem::new(Code::InvalidEncoding, detail)
         .header(header::CONNECTION, HeaderValue::from_static("close")))
+}
+
+/// Refuses a body that is a part of a representation: no route writes a part (RFC 9110, section 14.5).
+pub(super) fn check_content_range(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    let has_body = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
+    if !has_body || !headers.contains_key(header::CONTENT_RANGE) {
+        return Ok(());
+    }
+    let detail = "a write with Content-Range is not supported; send the whole body without it";
+    Err(Problem::new(Code::PartialContent, detail))
 }
 
 /// The compression of a body.

@@ -232,6 +232,7 @@ impl Gate {
             return Err(Turned::Back(Box::new(answer)));
         }
         encoding::check_path(request.uri().path())?;
+        encoding::check_content_range(request.method(), request.headers())?;
         let coding = encoding::take_content_coding(request.headers_mut())?;
         let request = request.map(|body| body_timeout::watched(body, self.body_silence_max));
         Ok(match coding {

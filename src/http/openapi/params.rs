@@ -43,8 +43,12 @@ params! {
         percent-encoded. In a key `~1` is `/` and `~0` is `~` (RFC 6901). No key is empty, `.` or `..`", state_path())];
     AtSeq = [path("seq", "The seq of the entry in its log", unsigned(1, usize::MAX))];
     OfDigest = [path("sha256", "The SHA-256 of the blob's bytes, in hexadecimal digits", pattern("^[0-9a-fA-F]{64}$"))];
-    IfNoneMatch = [header("If-None-Match", "The tags of the client's copies. The answer is 304 if one \
-        of the tags is current", tags())];
+    IfNoneMatch = [
+        header("If-Match", "The tags of the client's copies. The answer is 412 if none of the tags is current. Decided \
+            before `If-None-Match`", tags()),
+        header("If-None-Match", "The tags of the client's copies. The answer is 304 if one of the tags is current",
+            tags()),
+    ];
     RangeOf = [
         header("Range", "A range of bytes, such as `bytes=0-1023`. The answer is 206 with only these bytes, or 416 \
             if there are none of them. Multiple and malformed ranges are ignored", text()),

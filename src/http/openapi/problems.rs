@@ -36,7 +36,8 @@ macro_rules! refusals {
 refusals! {
     InvalidQuery = [InvalidParameter, UnknownParameter, InvalidEncoding];
     InvalidRequest = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
-    InvalidBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding];
+    InvalidBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, PartialContent];
+    InvalidWrite = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, PartialContent];
     NotAllowed = [Forbidden];
     NoToken = [Unauthorized];
     TooManyRequests = [RateLimited];
@@ -54,9 +55,8 @@ refusals! {
     NoPastBlob = [SessionNotFound, RevisionNotFound, CheckpointNotFound, BlobNotFound];
     NoPastState = [SessionNotFound, RevisionNotFound, CheckpointNotFound, PathNotFound];
     NoPastAgent = [SessionNotFound, RevisionNotFound, CheckpointNotFound, AgentNotFound];
-    NotMet = [ConditionNotMet];
     Anonymous = [InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
-    AnonymousBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired];
+    AnonymousBody = [InvalidJson, InvalidName, InvalidParameter, UnknownParameter, InvalidEncoding, AgentRequired, PartialContent];
     BodyTimeout = [RequestTimeout];
     LostClaim = [StaleFence];
     SpentBudget = [StaleFence, BudgetExhausted];
@@ -147,24 +147,24 @@ sets! {
     NoticesRefusals = [InvalidQuery, NoPlace];
     ReadinessRefusals = [InvalidQuery, NotReady];
     /// Refusals of lists across sessions, and of this document.
-    ListRefusals(NOT_MODIFIED) = [InvalidQuery];
+    ListRefusals(NOT_MODIFIED) = [InvalidQuery, Precondition];
     SearchRefusals = [InvalidQuery, NoLog, NotReadable];
-    DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotMet, NotReadable];
+    DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, PreconditionOrTest, NotReadable];
     /// Refusals of reads that take no past revision.
-    ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable];
+    ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable, Precondition];
     /// Refusals of reads that take a past revision.
-    ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
-    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadable];
-    FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable];
-    AuditRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
-    DiffRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable];
-    ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable];
-    ReadCheckpointRefusals(NOT_MODIFIED) = [InvalidRequest, NoCheckpoint, NotReadable];
-    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, NotMet, NotReadable];
-    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable];
-    ReadBlobRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastBlob, Compacted, NoSuchRange, NotReadable];
-    ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, NotMet, TooDeepPath, NotReadable];
-    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, NotMet, NotReadable];
+    ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable, Precondition];
+    ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadable, Precondition];
+    FollowRefusals(NOT_MODIFIED) = [InvalidRequest, Unreadable, Precondition];
+    AuditRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable, Precondition];
+    DiffRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable, Precondition];
+    ReadLogRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLog, Compacted, NotReadable, Precondition];
+    ReadCheckpointRefusals(NOT_MODIFIED) = [InvalidRequest, NoCheckpoint, NotReadable, Precondition];
+    ReadEntryRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastLogEntry, Compacted, PreconditionOrTest, NotReadable];
+    ReadImageRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastImage, Compacted, NoSuchRange, NotShowable, NotReadable, Precondition];
+    ReadBlobRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastBlob, Compacted, NoSuchRange, NotReadable, Precondition];
+    ReadStateRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastState, Compacted, PreconditionOrTest, TooDeepPath, NotReadable];
+    ReadAgentRefusals(NOT_MODIFIED) = [InvalidRequest, NoPastAgent, Compacted, PreconditionOrTest, NotReadable];
     /// Refusals of creating or changing a session, and of replacing its board.
     PutRefusals = [NoSession, SpentBudget, Precondition, InvalidDocument] + BODY + WRITE;
     /// Refusals of deleting a session, and of clearing its board.
@@ -175,8 +175,8 @@ sets! {
     PutEntryRefusals = [NoLogEntry, LostClaim, Precondition, InvalidItem] + BODY + WRITE;
     PatchEntryRefusals = [NoLogEntry, LostClaim, PreconditionOrTest, InvalidPatch] + BODY + WRITE;
     RemoveEntryRefusals = [InvalidRequest, NoLogEntry, Awaited, Precondition, TooLargeToCommit, KeyReused] + WRITE;
-    PutBlobRefusals = [NoSession, LostClaim, Precondition, InvalidBlob, InvalidRequest, BodyTimeout, TooLarge] + WRITE;
-    PostBlobRefusals = [NoSession, LostClaim, Precondition, KeyReused, InvalidRequest, BodyTimeout, TooLarge] + WRITE;
+    PutBlobRefusals = [NoSession, LostClaim, Precondition, InvalidBlob, InvalidWrite, BodyTimeout, TooLarge] + WRITE;
+    PostBlobRefusals = [NoSession, LostClaim, Precondition, KeyReused, InvalidWrite, BodyTimeout, TooLarge] + WRITE;
     PutStateRefusals = [NoSession, Blocked, Precondition, InvalidValue] + BODY + WRITE;
     PatchStateRefusals = [NoSession, BlockedOrNoNumber, Precondition, InvalidOperation] + BODY + WRITE;
     RemoveStateRefusals = [InvalidRequest, NoState, LostClaim, Precondition, TooDeepPath, TooLargeToCommit] + WRITE;
@@ -187,14 +187,14 @@ sets! {
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     ClaimNextRefusals = [AnonymousBody, NoSession, SpentBudget, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
     FinishRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
-    RetryRefusals = [InvalidRequest, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
+    RetryRefusals = [InvalidWrite, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
     CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
     RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;
     ForkRefusals = [NoPoint, Exists, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
     RestoreRefusals = [NoPoint, LostClaim, Compacted, Precondition, InvalidTerms] + BODY + WRITE;
-    PurgeRefusals = [InvalidRequest, NoSession, LostClaim, Precondition] + WRITE;
-    ReadArchiveRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable];
+    PurgeRefusals = [InvalidWrite, NoSession, LostClaim, Precondition] + WRITE;
+    ReadArchiveRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, Compacted, NotReadable, Precondition];
     PutArchiveRefusals = [Exists, Precondition, InvalidTerms] + BODY + WRITE;
     TransactRefusals = [AnonymousBody, NoPart, Conflict, BodyTimeout, TooLarge, Precondition, InvalidItems] + WRITE;
 }
@@ -277,7 +277,7 @@ impl Refusal {
         let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes));
         let mut own = ObjectBuilder::new().property("code", code);
         let current = if self.codes.contains(&Code::PreconditionFailed) {
-            Some("The current target of the write: an entry, an agent or a value in the state")
+            Some("For a write, its current target: an entry, an agent or a value in the state")
         } else if self.codes.contains(&Code::ConditionNotMet) {
             Some("The current value in the state")
         } else {
@@ -318,7 +318,7 @@ impl Refusal {
         }
         match self.status() {
             StatusCode::PRECONDITION_FAILED if self.codes.contains(&Code::PreconditionFailed) => {
-                headers.push(("ETag", text_header("The current tag of the write's target")));
+                headers.push(("ETag", text_header("The current tag of the target")));
             }
             StatusCode::UNSUPPORTED_MEDIA_TYPE => headers.extend([
                 ("Accept-Post", text_header("The media types accepted for a body")),

@@ -1,4 +1,4 @@
-//! Metrics in the format of `OpenMetrics`.
+//! Metrics in the format of `OpenMetrics`, or in the older one of Prometheus.
 //!
 //! Counters begin at the server's start; gauges are read on request. No metric names a session, an agent or a token.
 
@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use axum::routing::get;
 use prometheus_client::metrics::family::Family;
@@ -20,6 +21,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Semaphore;
 
 use super::health;
+use crate::accept::MediaType;
 use crate::api::params::Params;
 use crate::board::Code;
 use crate::fairness::compute;
@@ -28,7 +30,7 @@ use crate::http::openapi;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::metrics;
-use crate::metrics::MEDIA_TYPE;
+use crate::metrics::{Format, OPEN_METRICS, TEXT, older};
 use crate::service::{Service, Stats};
 use crate::store::Health;
 
@@ -40,23 +42,45 @@ static STARTED: LazyLock<f64> = LazyLock::new(|| {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 });
 
+/// The formats, by the parameter that tells their versions apart.
+const NEWER: MediaType =
+    MediaType { essence: "application/openmetrics-text", parameters: &[("version", "1.0.0")] };
+
+const OLDER: MediaType = MediaType { essence: "text/plain", parameters: &[("version", "0.0.4")] };
+
 /// Read the server's metrics
 #[utoipa::path(get, path = "/metrics", tag = "server",
-    responses((status = 200, description = "Metrics in the text format of OpenMetrics, 1.0.0, which Prometheus reads; none \
-        names a session, an agent or a token", body = String, content_type = MEDIA_TYPE),
+    responses((status = 200, description = "Metrics in the text format of OpenMetrics 1.0.0, or in Prometheus's own, 0.0.4, if \
+        `Accept` prefers that; none names a session, an agent or a token",
+        content((String = OPEN_METRICS), (String = TEXT))),
         openapi::ServerRefusals))]
 pub(crate) async fn metrics(
     State(service): State<Service>,
     params: Params,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     params.finish()?;
+    let format = format(&headers);
     let look = LOOK.acquire().await;
-    let text = compute(move || text(&service.stats(), &service.threads())).await;
+    let text = compute(move || {
+        let text = text(&service.stats(), &service.threads())?;
+        Ok::<_, fmt::Error>(match format {
+            Format::OpenMetrics => text,
+            Format::Text => older(&text),
+        })
+    })
+    .await;
     drop(look);
     let Ok(Ok(text)) = text else {
         return Err(Problem::new(Code::Internal, "the metrics could not be gathered"));
     };
-    Ok(Answer::plain().body(MEDIA_TYPE, Body::from(text)))
+    Ok(Answer::plain().body(format.media_type(), Body::from(text)))
+}
+
+/// Returns the format that `Accept` prefers: `OpenMetrics`, unless the older one has a greater weight.
+fn format(headers: &HeaderMap) -> Format {
+    let accept = || headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if OLDER.weight(accept()) > NEWER.weight(accept()) { Format::Text } else { Format::OpenMetrics }
 }
 
 /// Returns the routes for monitoring without a token. They show nothing of any session.

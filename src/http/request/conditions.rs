@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use crate::api::tag::{Resource, Tag, version};
 use crate::board::{Code, Condition, Epoch, Matches, SessionId};
 use crate::http::response::problem::Problem;
+use crate::http::response::tag_value;
 
 /// The number of bytes of a tag's quotes.
 const QUOTES: usize = 2;
@@ -14,9 +15,18 @@ const QUOTES: usize = 2;
 /// The maximum number of tags in a condition.
 const TAGS_MAX: usize = 64;
 
-/// Returns true if a read's `If-None-Match` names this tag, so that the answer is 304. The comparison is
-/// weak, as RFC 9110 requires for reads.
+/// Returns true if a read's `If-None-Match` names this tag, so that the answer is 304. The comparison is weak, as RFC
+/// 9110 requires for reads. Before that (section 13.2.2) refuses a read whose `If-Match` does not name the tag, compared
+/// strongly.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> {
+    if let Some(Tags::These(tags)) = tags(headers, &header::IF_MATCH)?
+        && !tags.iter().any(|known| !known.weak && known.text == tag.as_str())
+    {
+        let detail = "what is read is not what If-Match names, or a proxy made the tag weak; read it without If-Match";
+        return Err(
+            Problem::new(Code::PreconditionFailed, detail).header(header::ETAG, tag_value(tag))
+        );
+    }
     Ok(match tags(headers, &header::IF_NONE_MATCH)? {
         None => false,
         Some(Tags::Any) => true,
@@ -24,8 +34,9 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> 
     })
 }
 
-/// Refuses a malformed `If-None-Match` on a read that may end without a tag.
+/// Refuses a malformed condition on a read that may end without a tag.
 pub(crate) fn check_known(headers: &HeaderMap) -> Result<(), Problem> {
+    tags(headers, &header::IF_MATCH)?;
     tags(headers, &header::IF_NONE_MATCH).map(drop)
 }
 

@@ -255,7 +255,8 @@ pub(crate) fn status(code: Code) -> StatusCode {
         | Code::UnknownParameter
         | Code::InvalidName
         | Code::InvalidEncoding
-        | Code::AgentRequired => StatusCode::BAD_REQUEST,
+        | Code::AgentRequired
+        | Code::PartialContent => StatusCode::BAD_REQUEST,
         Code::Unauthorized => StatusCode::UNAUTHORIZED,
         Code::Forbidden => StatusCode::FORBIDDEN,
         Code::RouteNotFound
@@ -315,6 +316,7 @@ fn title(code: Code) -> &'static str {
         Code::InvalidName => "Invalid name",
         Code::InvalidEncoding => "Invalid encoding",
         Code::AgentRequired => "Agent required",
+        Code::PartialContent => "Partial content",
         Code::Unauthorized => "Unauthorized",
         Code::Forbidden => "Forbidden",
         Code::RouteNotFound => "Route not found",
