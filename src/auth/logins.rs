@@ -10,6 +10,7 @@ mod logouts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -124,10 +125,11 @@ impl Logins {
     ///
     /// # Errors
     ///
-    /// [`Unauthorized`] if the token is not live.
+    /// [`Unauthorized`] if the token is not live; [`BeginError::RateLimited`] beyond the token's rate.
     pub fn begin(&self, token: &str) -> Result<Option<(String, Login)>, BeginError> {
         let caller = self.0.tokens.authenticate(Some(token))?;
         let Some(grant) = caller.grant() else { return Ok(None) };
+        grant.count_request().map_err(BeginError::RateLimited)?;
         let mut bytes = [0; ID_BYTES];
         getrandom::fill(&mut bytes)?;
         let (token, now) = (grant.token().clone(), self.0.tokens.now());
@@ -253,6 +255,9 @@ pub enum BeginError {
     /// The token is not live.
     #[error(transparent)]
     Unauthorized(#[from] Unauthorized),
+    /// The token exceeded its rate, for so long.
+    #[error("the token exceeded its rate for {0:?}")]
+    RateLimited(Duration),
     /// The system returned no random bits.
     #[error("the system returned no random bits")]
     Random(#[from] getrandom::Error),

@@ -1,5 +1,7 @@
 //! Log-in and log-out of a browser.
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, SET_COOKIE};
@@ -82,6 +84,9 @@ pub(super) async fn begin(
     let begun = match logins.begin(&body.token) {
         Ok(begun) => begun,
         Err(BeginError::Unauthorized(why)) => return Err(unauthorized(&logins, why)),
+        Err(BeginError::RateLimited(wait)) => {
+            return Err(too_many(wait, "the token exceeded --token-rate; retry after Retry-After"));
+        }
         Err(error @ BeginError::Random(_)) => {
             tracing::error!(%error, "no login was made");
             return Err(StatusCode::INTERNAL_SERVER_ERROR.into_response());
@@ -157,12 +162,16 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<BeginBody, Response> {
 fn unauthorized(logins: &Logins, why: Unauthorized) -> Response {
     match logins.tokens().count_refused(Client::current()) {
         Ok(()) => (StatusCode::UNAUTHORIZED, why.to_string()).into_response(),
-        Err(wait) => {
-            let after = HeaderValue::from(wait.as_secs() + 1);
-            let detail = "too many refused tokens came from this address; retry after Retry-After";
-            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, after)], detail).into_response()
-        }
+        Err(wait) => too_many(
+            wait,
+            "too many refused tokens came from this address; retry after Retry-After",
+        ),
     }
+}
+
+fn too_many(wait: Duration, detail: &'static str) -> Response {
+    let after = HeaderValue::from(wait.as_secs() + 1);
+    (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, after)], detail).into_response()
 }
 
 fn json(body: &SessionBody) -> Response {

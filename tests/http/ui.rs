@@ -19,7 +19,11 @@ struct House {
 
 impl House {
     fn new() -> Self {
-        let server = Server::start();
+        Self::with(&[])
+    }
+
+    fn with(flags: &[&str]) -> Self {
+        let server = Server::start_with(flags);
         let token = token(&server, &["create", "--name", "page", "--scopes", "admin"]);
         Self { server, token, http: client() }
     }
@@ -289,4 +293,22 @@ async fn what_a_login_began_ends_with_its_logout() {
     // The other login with the same token goes on.
     house.write(&other, Some(&house.own())).await.is(201);
     assert_eq!(stays.next_revision().await, 2);
+}
+
+#[tokio::test]
+async fn log_ins_count_as_requests_of_their_token() {
+    let house = House::with(&["--token-rate", "1"]);
+    let body = format!("{{\"token\":\"{}\"}}", house.token);
+    let mut refused = None;
+    for _ in 0..10 {
+        let answer = ask(house.log_in_from(&house.own(), body.clone())).await;
+        if answer.status() == 429 {
+            refused = Some(answer);
+            break;
+        }
+        answer.is(200);
+    }
+    let refused = refused.expect("a limit");
+    refused.problem(429, "rate-limited");
+    assert!(!refused.header("retry-after").is_empty(), "{refused}");
 }
