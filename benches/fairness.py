@@ -112,11 +112,12 @@ class Prepared(Server):
 
     def __init__(self, path, arguments):
         super().__init__(path, arguments=arguments)
-        self.tokens = {name: self.token(name) for name in ("attacker", "victim")}
-        self.tokens["preparer"] = self.token("preparer", "--scopes", "admin")
+        # The first token must be an admin's.
+        self.tokens = {"preparer": self.token("preparer", "--scopes", "admin")}
+        self.tokens |= {name: self.token(name) for name in ("attacker", "victim")}
 
     def token(self, name, *arguments):
-        command = [self.path, "token", "create", "--name", name, "--data", self.data, *arguments]
+        command = [self.path, "token", "create", "--name", name, "--data", self.data, "--create", *arguments]
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
 
     def ask(self, method, path, body=None, token="preparer", **headers):
@@ -205,6 +206,14 @@ def states(count):
     return [Request("PUT", f"/v1/sessions/state-{n}/state", body) for n in range(count)]
 
 
+def messages(server):
+    """Calls of MCP with a megabyte of members, of a tool and of none, by a token that reads sessions that do not exist."""
+    server.tokens["attacker"] = server.token("reader", "--scopes", "read", "--sessions", "none-*")
+    members = ",".join(f'"member-{n}":{n}' for n in range(50_000))
+    head = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":{%s}}}'
+    return [Request("POST", "/mcp", (head % (tool, members)).encode()) for tool in ("no_such_tool", "read_log")]
+
+
 GZIP = {"Content-Encoding": "gzip"}
 LARGE = "/v1/sessions/large"
 SLOWLY = (8 << 10, 0.5)
@@ -285,6 +294,7 @@ CASES = {
     "thumbnails": Case(screenshot, asks, 68, lambda _: [
         Request("GET", f"{LARGE}/screenshots/1/image?max_px={{n}}", first=100, turn=2000)], does="thumbnail"),
     "idle": Case(nothing, idles, 300, lambda _: [], comes_anew=True, serve=("--connections-max", "300")),
+    "mcp-messages": Case(nothing, asks, 4, messages, serve=UNLIMITED),
     "flood-reads": Case(nothing, floods, 200, lambda _: [
         Request("GET", "/v1/sessions?limit=1")], (16,), serve=UNLIMITED),
     "flood-writes": Case(nothing, floods, 200, lambda _: [
