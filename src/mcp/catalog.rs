@@ -31,7 +31,7 @@ pub(super) struct Definition {
     pub(super) name: &'static str,
     description: &'static str,
     /// The members of its schema as JSON, without those that several tools have.
-    properties: &'static str,
+    pub(super) properties: &'static str,
     required: &'static [&'static str],
     effect: Effect,
     /// True if a call without a session covers all sessions.

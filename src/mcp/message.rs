@@ -1,4 +1,9 @@
-//! Messages that the protocol's library cannot read, refused as JSON-RPC says.
+//! Messages before the protocol's library reads them: bounds, the arguments of a tool, refusals as JSON-RPC says.
+//!
+//! The library makes a tree of a message in one piece, at some microseconds for each value. So it is given only what
+//! stands outside a tool's arguments, which has narrow bounds; the tool reads the arguments itself.
+
+use std::borrow::Cow;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -6,13 +11,22 @@ use axum::response::Response;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 
 use super::call::arguments::RawArguments;
+use super::catalog::tool;
 use crate::api::offload::work;
 use crate::board::json::tokens::Tokens;
 use crate::board::json::{self, Kind};
 
-/// The maximum number of names, values and brackets in a message. The library keeps each as a value of its own, of 32 bytes
-/// and more, whatever the size of the body.
+/// The maximum number of names, values and brackets in a message, a tool's arguments included.
 const TOKENS_MAX: usize = 200_000;
+
+/// The maximum number of names, values and brackets outside a tool's arguments.
+const OUTSIDE_TOKENS_MAX: usize = 1_000;
+
+/// The maximum size of what stands outside a tool's arguments.
+const OUTSIDE_BYTES_MAX: usize = 256 << 10;
+
+/// The method that calls a tool.
+const CALL: &str = "tools/call";
 
 /// The requests that are answered. Their library reads one with other parameters as a request of another protocol.
 const METHODS: [&str; 14] = [
@@ -28,41 +42,123 @@ const METHODS: [&str; 14] = [
     "tasks/cancel",
     "tasks/get",
     "tasks/update",
-    "tools/call",
+    CALL,
     "tools/list",
 ];
 
-/// A message as it came, before the library reads it.
+/// A message in two parts.
 pub(super) struct Received {
-    /// The arguments of a tool.
+    /// The message for the library.
+    pub(super) message: Bytes,
+    /// The arguments of a tool, which the message is without.
     pub(super) arguments: Option<RawArguments>,
-    /// The refusal of a body that is no message.
-    pub(super) refusal: Option<Response>,
 }
 
-/// Looks at a body, on another thread if it is large.
-pub(super) async fn received(body: Bytes) -> Received {
+/// Looks at a body, in its client's turn if it is large. With `extra` tools beside the board's, the library reads the
+/// arguments of tools that are not the board's.
+pub(super) async fn received(body: Bytes, extra: bool) -> Result<Received, Box<Response>> {
     let bytes = body.len();
-    let look = move || Ok(Received { arguments: RawArguments::of(&body), refusal: refused(&body) });
-    work(bytes, look).await.unwrap_or_else(|_| Received { arguments: None, refusal: None })
+    let looked = work(bytes, move || Ok(look(&body, extra))).await;
+    let failed = |_| {
+        let why = "the server failed; its log has the cause".to_owned();
+        Err(refusal(ErrorCode::INTERNAL_ERROR, why))
+    };
+    looked.unwrap_or_else(failed).map_err(Box::new)
 }
 
-/// Returns the refusal of a body that is no JSON, no single message, or too large a tree.
-fn refused(body: &[u8]) -> Option<Response> {
+/// Takes the arguments of a tool out of a message. Those of a tool that does not exist are dropped unread.
+fn look(body: &Bytes, extra: bool) -> Result<Received, Response> {
+    let text = document(body)?;
+    let Some(Called { name, arguments }) = Called::of(text) else {
+        check_outside(text)?;
+        return Ok(Received { message: body.clone(), arguments: None });
+    };
+    let is_known = tool(&name).is_some();
+    if extra && !is_known {
+        check(text)?;
+        return Ok(Received { message: body.clone(), arguments: None });
+    }
+    let message = without_arguments(text);
+    check_outside(&message)?;
+    if !is_known {
+        return Ok(Received { message: message.into(), arguments: None });
+    }
+    check(arguments)?;
+    let arguments = RawArguments::new(body.slice_ref(arguments.as_bytes()));
+    Ok(Received { message: message.into(), arguments: Some(arguments) })
+}
+
+/// A call of a tool with arguments.
+struct Called<'a> {
+    name: Cow<'a, str>,
+    arguments: &'a str,
+}
+
+impl<'a> Called<'a> {
+    /// Reads a message; `None` if it calls no tool, or its arguments are no object.
+    fn of(message: &'a str) -> Option<Self> {
+        let text = |literal: &&str| json::kind(literal) == Kind::String;
+        let method = json::get(message, "method").filter(text).map(json::decode)?;
+        let params = json::get(message, "params").filter(|_| method == CALL)?;
+        let name = json::get(params, "name").filter(text).map(json::decode)?;
+        let arguments = json::get(params, "arguments")?;
+        (json::kind(arguments) == Kind::Object).then_some(Self { name, arguments })
+    }
+}
+
+/// Returns the text of a body, which must be one JSON object.
+fn document(body: &[u8]) -> Result<&str, Response> {
     match json::document(body) {
         Err(json::Malformed { line, column, reason }) => {
             let why = format!("line {line}, column {column}: {reason}");
-            Some(refusal(ErrorCode::PARSE_ERROR, why))
+            Err(refusal(ErrorCode::PARSE_ERROR, why))
         }
         Ok(text) if json::kind(text.get()) != Kind::Object => {
             let found = json::kind(text.get()).with_article();
-            Some(unread(&format!("expected one message, as an object; found {found}")))
+            Err(unread(&format!("expected one message, as an object; found {found}")))
         }
-        Ok(text) if Tokens::new(text.get()).nth(TOKENS_MAX).is_some() => Some(unread(&format!(
-            "the message has more than {TOKENS_MAX} names, values and brackets"
-        ))),
-        Ok(_) => None,
+        Ok(text) => Ok(text.get()),
     }
+}
+
+/// Returns a message without the arguments in its parameters.
+fn without_arguments(message: &str) -> String {
+    let mut outside = String::from("{");
+    for member in json::members(message) {
+        if outside.len() > 1 {
+            outside.push(',');
+        }
+        outside.push_str(member.name);
+        outside.push(':');
+        match json::decode(member.name).as_ref() {
+            "params" => outside.push_str(&json::select(member.value, |name| name != "arguments")),
+            _ => outside.push_str(member.value),
+        }
+    }
+    outside.push('}');
+    outside
+}
+
+/// Refuses a message or arguments of too many values.
+fn check(text: &str) -> Result<(), Response> {
+    if Tokens::new(text).nth(TOKENS_MAX).is_some() {
+        return Err(unread(&format!(
+            "the message has more than {TOKENS_MAX} names, values and brackets; send less at once"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses too much outside a tool's arguments.
+fn check_outside(text: &str) -> Result<(), Response> {
+    let is_large = text.len() > OUTSIDE_BYTES_MAX;
+    if is_large || Tokens::new(text).nth(OUTSIDE_TOKENS_MAX).is_some() {
+        return Err(unread(&format!(
+            "the message has more than {OUTSIDE_BYTES_MAX} bytes, or more than {OUTSIDE_TOKENS_MAX} names, values and \
+             brackets, outside a tool's 'arguments'; send less there"
+        )));
+    }
+    Ok(())
 }
 
 /// Replaces the library's answer to a message that it cannot read.

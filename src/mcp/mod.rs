@@ -26,6 +26,7 @@ use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use crate::accept::MediaType;
 use crate::fairness::Client;
 use crate::service::Service;
 pub use extra::{Context, Extra, Maybe};
@@ -63,6 +64,7 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(REQUEST_BYTES_MAX);
+    let has_extra = extra.is_some();
     let server = Server::new(service.clone(), extra);
     let sessions = Arc::new(NeverSessionManager::default());
     let protocol = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
@@ -74,10 +76,12 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
         let is_json = is_json(request.headers());
         async move {
             if is_json {
-                let received = message::received(request.body().clone()).await;
-                if let Some(refusal) = received.refusal {
-                    return refusal;
-                }
+                let body = std::mem::take(request.body_mut());
+                let received = match message::received(body, has_extra).await {
+                    Ok(received) => received,
+                    Err(refusal) => return *refusal,
+                };
+                *request.body_mut() = received.message;
                 if let Some(arguments) = received.arguments {
                     request.extensions_mut().insert(arguments);
                 }
@@ -89,12 +93,11 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
     })
 }
 
-/// Reads a missing `Accept`, one for anything, and one for JSON alone as the two media types that the protocol's library
-/// insists on, so that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or
-/// listens.
+/// Reads a missing `Accept`, and one that takes JSON, as the two media types that the protocol's library insists on, so
+/// that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or listens.
 fn accept_anything(headers: &mut HeaderMap) {
-    let accept = headers.get(header::ACCEPT).map(HeaderValue::as_bytes);
-    if matches!(accept, None | Some(b"*/*" | b"application/json")) {
+    let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if MediaType::JSON.weight(ranges).is_none_or(|weight| weight > 0.0) {
         headers.insert(header::ACCEPT, ACCEPTED);
     }
 }

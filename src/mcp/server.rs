@@ -59,11 +59,7 @@ impl Server {
             return Err(unknown_tool(definition.name));
         }
         let raw = context.extensions.get::<Parts>();
-        let raw = raw.and_then(|parts| parts.extensions.get::<RawArguments>());
-        let arguments = match Arguments::of(raw, request.arguments) {
-            Ok(arguments) => arguments,
-            Err(refusal) => return Ok(refused(refusal).into()),
-        };
+        let raw = raw.and_then(|parts| parts.extensions.get::<RawArguments>()).cloned();
         let capabilities = context.client_capabilities();
         let client = Client {
             takes_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
@@ -72,15 +68,17 @@ impl Server {
             state: request.request_state,
             inputs: request.input_responses,
         };
-        let call = Call::new(self.service.clone(), visit, definition.name, arguments, client);
-        let (gone, progress) = (call.gone.clone(), Progress::of(&context));
-        let caller = call.caller().clone();
-        let client = call.visit.client;
+        let (share, caller) = (visit.client, visit.caller.clone());
+        let (gone, progress) = (visit.departed.child_token(), Progress::of(&context));
+        let (service, given_up) = (self.service.clone(), gone.clone());
         let run = async move {
+            let arguments = Arguments::of(raw, definition.properties).await?;
+            let mut call = Call::new(service, visit, definition.name, arguments, client);
+            call.gone = given_up;
             call.catch_up().await?;
             (definition.run)(call).await
         };
-        let mut running = Box::pin(in_slices(client, run));
+        let mut running = Box::pin(in_slices(share, run));
         // A write under way is finished; a wait ends at once.
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
@@ -194,7 +192,8 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let visit = visit(&context)?;
         let cursor = request.and_then(|request| request.cursor);
-        let (mut all, next) = resources::list(&self.service, &visit, cursor.as_deref()).await?;
+        let listed = resources::list(&self.service, &visit, cursor.as_deref());
+        let (mut all, next) = in_slices(visit.client, listed).await?;
         all.extend(self.extra.iter().flat_map(|extra| extra.resources().0));
         let mut list = ListResourcesResult::with_all_items(all);
         list.next_cursor = next;
@@ -308,7 +307,8 @@ impl ServerHandler for Server {
             return updated.await;
         }
         // A question asks nothing of the client; an unknown task is refused.
-        tasks::get(&self.service, &visit(&context)?, &request.task_id).await?;
+        let visit = visit(&context)?;
+        in_slices(visit.client, tasks::get(&self.service, &visit, &request.task_id)).await?;
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::follower::Follower;
 use crate::harness::{Board, DEADLINE, Schema, Server, client};
 use crate::images::png;
 use crate::matrix::token;
+use crate::mcp::of_task;
 use crate::postgres;
 use crate::sse::Stream;
 
@@ -407,5 +408,24 @@ async fn a_session_that_is_named_elsewhere_is_up_to_date_too() {
         other[at(0)].delete("").await.is(200);
         let gone = servers[at(1)].get("/v1/search?q=lantern&session=other").await;
         gone.problem(404, "session-not-found");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+async fn a_task_is_known_to_every_server() {
+    let (_, servers) = cluster(&["--token-rate", "0"]);
+    let boards = boards(&servers, "s");
+    boards[0].put("", "{}").await.is(201);
+    // The second server has the session, and is behind after each question.
+    for seq in 1..=20 {
+        boards[1].get("questions").await.is(200);
+        boards[0].post("questions", r#"{"question":"?"}"#).await.is(201);
+        let answer = of_task(&servers[1], "tasks/get", seq).await;
+        assert_eq!(answer["result"]["status"], "working", "{seq}: {answer}");
+        let answer = of_task(&servers[2], "tasks/cancel", seq).await;
+        assert!(answer["error"].is_null(), "{seq}: {answer}");
+        let answer = of_task(&servers[1], "tasks/get", seq).await;
+        assert_eq!(answer["result"]["status"], "cancelled", "{seq}: {answer}");
     }
 }

@@ -277,3 +277,182 @@ async fn methods_of_sessions_are_unknown() {
         }
     }
 }
+
+/// The error of a message's answer, with its status.
+async fn error(request: RequestBuilder) -> (u16, Value) {
+    let answer = request.send().await.expect("an answer");
+    let status = answer.status().as_u16();
+    let mut answer: Value = answer.json().await.expect("JSON");
+    (status, answer["error"].take())
+}
+
+/// So many members of an object, as text.
+fn members(count: usize) -> String {
+    (0..count).map(|n| format!(r#""m{n}":{n}"#)).collect::<Vec<_>>().join(",")
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_rejected_with_its_arguments_unread() {
+    let server = Server::start();
+    // More values than the protocol's library is ever given.
+    let many = format!("{{{}}}", members(150_000));
+    let (status, refused) = error(call(&server, "session=s", "no_such_tool", &many)).await;
+    assert_eq!((status, &refused["code"]), (200, &json!(-32602)), "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("no_such_tool"), "{refused}");
+    let (status, refused) = error(call(&server, "session=s", "read_log", &many)).await;
+    assert_eq!((status, &refused["code"]), (400, &json!(-32600)), "{refused}");
+}
+
+#[tokio::test]
+async fn what_stands_outside_arguments_is_bounded() {
+    let server = Server::start();
+    let outside = |meta: &str| {
+        let params = format!(r#"{{"name":"board_overview","arguments":{{}},"_meta":{{{meta}}}}}"#);
+        message(
+            &server,
+            "",
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+        )
+    };
+    let fits = outside(&members(400)).send().await.expect("an answer");
+    assert_eq!(fits.status(), 200);
+    let long = format!(r#""m":"{}""#, "x".repeat(300 << 10));
+    for meta in [members(1_000), long] {
+        let (status, refused) = error(outside(&meta)).await;
+        assert_eq!((status, &refused["code"]), (400, &json!(-32600)), "{refused}");
+    }
+    let many =
+        result(call(&server, "session=s", "read_log", &format!("{{{}}}", members(65)))).await;
+    assert!(many["structuredContent"]["detail"].as_str().unwrap().contains("64"), "{many}");
+}
+
+#[tokio::test]
+async fn an_array_that_comes_as_text_is_read_or_rejected() {
+    let server = Server::start();
+    let query = "session=s&agent=w";
+    let stringified = r#"{"log":"requests","items":"[{\"do\":1},{\"do\":2}]"}"#;
+    text(call(&server, query, "append_items", stringified)).await;
+    let board = server.board("s");
+    assert_eq!(board.lines("requests").await, [r#"{"do":1}"#, r#"{"do":2}"#]);
+    for broken in [r#""[{'do':1}]""#, r#""[1,""#] {
+        let arguments = format!(r#"{{"log":"requests","items":{broken}}}"#);
+        let refused = result(call(&server, query, "append_items", &arguments)).await;
+        assert_eq!(refused["structuredContent"]["error"], "invalid-field", "{refused}");
+    }
+    text(call(&server, query, "append_items", r#"{"log":"requests","items":"sum up"}"#)).await;
+    assert_eq!(board.lines("requests?latest=1").await, [r#"{"text":"sum up"}"#]);
+    let put = r#"{"then":"[{\"put\":\"a\",\"value\":1.50}]"}"#;
+    text(call(&server, query, "transact", put)).await;
+    assert_eq!(board.get("state/a").await.is(200).text().trim(), "1.50");
+    let claim = r#"{"match":"{\"do\":2}","wait_s":0}"#;
+    assert!(text(call(&server, query, "claim_request", claim)).await.contains("\"seq\": 2"));
+}
+
+#[tokio::test]
+async fn integers_are_the_same_for_every_tool() {
+    let server = Server::start();
+    server.board("s").post("requests", r#"{"a":1}"#).await.is(201);
+    for five in ["500", "500.0", "5e2", "\"500\"", "\"500.0\""] {
+        for (tool, arguments) in [
+            ("read_log", format!(r#"{{"log":"requests","latest":{five}}}"#)),
+            ("read_log", format!(r#"{{"log":"requests","after":0,"max_tokens":{five}}}"#)),
+            ("render_prompt", format!(r#"{{"max_tokens":{five}}}"#)),
+            ("render_prompt", format!(r#"{{"latest":{five}}}"#)),
+            ("wait_for_change", format!(r#"{{"after":{five},"wait_s":"0"}}"#)),
+            (
+                "search_board",
+                format!(r#"{{"q":"a","limit":{}}}"#, five.replace('5', "1").replacen("00", "0", 1)),
+            ),
+        ] {
+            let told = result(call(&server, "session=s", tool, &arguments)).await;
+            assert_ne!(told["isError"], true, "{tool} {arguments}: {told}");
+        }
+    }
+    for wrong in ["5.5", "\"5.5\"", "\"five\"", "true", "-5"] {
+        let arguments = format!(r#"{{"log":"requests","latest":{wrong}}}"#);
+        let told = result(call(&server, "session=s", "read_log", &arguments)).await;
+        assert_eq!(told["isError"], true, "{wrong}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn accept_is_read_as_media_ranges() {
+    let server = Server::start();
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (accept, status) in [
+        ("application/*", 200),
+        ("application/json;q=0.5", 200),
+        ("text/html, */*;q=0.1", 200),
+        ("application/json, text/event-stream", 200),
+        ("text/html", 406),
+        ("application/json;q=0, */*", 406),
+    ] {
+        let answer = message(&server, "", list).header("accept", accept).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{accept}");
+    }
+}
+
+#[tokio::test]
+async fn a_preflight_allows_the_headers_of_the_protocol() {
+    let site = "http://app.example.com";
+    let server = Server::start_with(&["--cors-origins", site]);
+    let asked =
+        ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id", "last-event-id"];
+    let preflight = server.to(Method::OPTIONS, "/mcp").header("origin", site);
+    let preflight = preflight.header("access-control-request-method", "POST");
+    let answer = preflight.header("access-control-request-headers", asked.join(",")).send().await;
+    let answer = answer.expect("an answer");
+    assert_eq!(answer.status(), 204);
+    let allowed = answer.headers()["access-control-allow-headers"].to_str().unwrap().to_owned();
+    let allowed: Vec<&str> = allowed.split(", ").collect();
+    for name in asked {
+        assert!(allowed.contains(&name), "{name}: {allowed:?}");
+    }
+}
+
+/// A request of the newest generation.
+fn recent(server: &Server, method: &str, params: &Value) -> RequestBuilder {
+    let version = "2026-07-28";
+    let mut params = params.clone();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities":
+            {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    });
+    let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let request = message(server, "session=s&agent=A", &text);
+    let request = request.header("mcp-protocol-version", version).header("mcp-method", method);
+    let name = if params["name"].is_string() { &params["name"] } else { &params["taskId"] };
+    match name.as_str() {
+        Some(name) => request.header("mcp-name", name),
+        None => request,
+    }
+}
+
+/// The answer to a method about the task of a question of session `s`.
+pub(crate) async fn of_task(server: &Server, method: &str, seq: u64) -> Value {
+    let params = json!({"taskId": format!("question.cw.{seq}")});
+    let answer = recent(server, method, &params).send().await.expect("an answer");
+    answer.json().await.expect("JSON")
+}
+
+#[tokio::test]
+async fn a_seq_that_was_never_given_is_no_task() {
+    let server = Server::start();
+    let asked = json!({"name": "ask_person", "arguments": {"question": "Which?"}});
+    let task = result(recent(&server, "tools/call", &asked)).await;
+    assert_eq!(task["taskId"], "question.cw.1", "{task}");
+    for method in ["tasks/get", "tasks/cancel"] {
+        for seq in [0, 2, 999_999] {
+            let answer = of_task(&server, method, seq).await;
+            let told = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(told.contains("no such task"), "{method} {seq}: {answer}");
+        }
+    }
+    assert_eq!(of_task(&server, "tasks/get", 1).await["result"]["status"], "working");
+    for _ in 0..2 {
+        let answer = of_task(&server, "tasks/cancel", 1).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    assert_eq!(of_task(&server, "tasks/get", 1).await["result"]["status"], "cancelled");
+}

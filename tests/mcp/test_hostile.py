@@ -88,11 +88,22 @@ async def call(raw: Raw, tool: str, arguments: Any) -> httpx.Response:
     return await raw.client.send(raw.request("tools/call", {"name": tool, "arguments": arguments}))
 
 
+def is_text_of(schema: dict[str, Any], value: Any) -> bool:
+    """Hosts send a value as its JSON text: "5" for 5, "true" for true."""
+    try:
+        read = json.loads(value) if isinstance(value, str) else None
+    except json.JSONDecodeError:
+        return False
+    names = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+    return names.get(type(read)) in kinds(schema)
+
+
 def is_read_kindly(schema: dict[str, Any], name: str, value: Any) -> bool:
     """Models send 5 for "5", and one item for a list of one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (
         name == "metadata"
+        or is_text_of(schema, value)
         or (name == "items" and isinstance(value, str | dict))
         or (is_number and kinds(schema) & {"string", "integer"} != set())
     )

@@ -16,9 +16,10 @@ use super::hosts::is_authority;
 /// The methods that a page of a listed site may use.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
 
-/// The headers that a page of a listed site may send.
+/// The headers that a page of a listed site may send. Clients of MCP send those of its transport.
 const SENT: &str = "authorization, x-api-key, content-type, content-encoding, accept, if-match, if-none-match, \
-    idempotency-key, last-event-id, x-agent-id, range, traceparent";
+    idempotency-key, last-event-id, x-agent-id, range, traceparent, mcp-protocol-version, mcp-method, mcp-name, \
+    mcp-session-id";
 
 /// The headers that a page of a listed site may read.
 const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-empty, \

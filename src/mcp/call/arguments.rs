@@ -3,44 +3,31 @@
 //! The protocol's library parses numbers as floats and drops the order of members. So the text of the arguments is
 //! taken from the request itself.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use rmcp::model::JsonObject;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use axum::body::Bytes;
 
+use super::schema::conformed;
 use crate::api::fingerprint::Fingerprint;
-use crate::api::intake::fields::{members, text_of, value_of};
+use crate::api::intake::fields::{json_text, text_of, value_of};
+use crate::api::offload::work;
 use crate::api::params::Params;
-use crate::api::refusal::{Refusal, child, invalid_field, object_required, unknown_field};
+use crate::api::refusal::{Refusal, child, invalid_field, unknown_field};
 use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{ITEM_BYTES_MAX, Seq, json};
 
-/// The text of the arguments in a request's body.
+/// The maximum number of arguments of a call, repeated ones counted once. No tool has as many.
+const ARGUMENTS_MAX: usize = 64;
+
+/// The text of the arguments in a request's body, an object. It keeps the body.
 #[derive(Clone)]
-pub(crate) struct RawArguments(Arc<str>);
-
-/// The parts of a message that are looked at before the protocol's library parses it.
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    params: Option<MessageParams<'a>>,
-}
-
-#[derive(Deserialize)]
-struct MessageParams<'a> {
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
+pub(crate) struct RawArguments(Bytes);
 
 impl RawArguments {
-    /// Finds the arguments in a message. A message that is not understood here has none.
-    pub(crate) fn of(body: &[u8]) -> Option<Self> {
-        let message: Message<'_> = serde_json::from_slice(body).ok()?;
-        Some(Self(message.params?.arguments?.get().into()))
+    /// Creates the arguments with a part of a body that was checked to be JSON.
+    pub(crate) const fn new(text: Bytes) -> Self {
+        Self(text)
     }
 }
 
@@ -53,27 +40,33 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the arguments as they were sent, else as the protocol's library read them.
-    pub(crate) fn of(
-        raw: Option<&RawArguments>,
-        parsed: Option<JsonObject>,
+    /// Reads the arguments as they were sent, by the schema of their tool's properties; in the client's turn if they are
+    /// large.
+    pub(crate) async fn of(
+        raw: Option<RawArguments>,
+        properties: &'static str,
     ) -> Result<Self, Refusal> {
-        let text: Cow<'_, str> = match (raw, parsed) {
-            // The whole body was checked to be JSON.
-            (Some(raw), _) => Cow::Borrowed(&raw.0),
-            (None, Some(parsed)) => Cow::Owned(serde_json::Value::Object(parsed).to_string()),
-            (None, None) => Cow::Borrowed("{}"),
-        };
-        if json::kind(&text) != Kind::Object {
-            return Err(object_required(String::new(), json::kind(&text)));
-        }
-        let mut left: Vec<(String, String)> = Vec::new();
-        for (pointer, value) in members("", &text)? {
+        let Some(RawArguments(text)) = raw else { return Ok(Self::none()) };
+        work(text.len(), move || Self::read(json_text(&text)?, properties)).await
+    }
+
+    fn read(text: &str, properties: &str) -> Result<Self, Refusal> {
+        let (mut left, mut said): (Vec<(String, String)>, _) = (Vec::new(), Vec::new());
+        for member in json::members(text) {
+            let (name, pointer) = (json::decode(member.name), child("", member.name));
             // The last of repeated ones, as in Python.
-            left.retain(|(known, _)| *known != pointer);
-            left.push((pointer, value.to_owned()));
+            if let Some(index) = left.iter().position(|(known, _)| *known == pointer) {
+                left.remove(index);
+                said.remove(index);
+            }
+            if left.len() == ARGUMENTS_MAX {
+                let why = format!("expected at most {ARGUMENTS_MAX} arguments");
+                return Err(invalid_field(String::new(), why));
+            }
+            said.push((pointer.clone(), member.value));
+            left.push((pointer, conformed(properties, &name, member.value)?));
         }
-        let said = said(&left);
+        let said = hash(said);
         Ok(Self { left, known: Vec::new(), said })
     }
 
@@ -95,11 +88,10 @@ impl Arguments {
         Some(self.left.swap_remove(index).1)
     }
 
-    /// Returns an argument without taking it, if it is a short string of this type.
+    /// Returns an argument without taking it, if [`parsed`](Self::parsed) would take it.
     pub(crate) fn peek<T: FromStr>(&self, name: &'static str) -> Option<T> {
-        let pointer = child("", &format!("\"{name}\""));
-        let (_, value) = self.left.iter().find(|(known, _)| *known == pointer)?;
-        text_of(value, &pointer).ok()?.parse().ok()
+        let (_, value) = self.left.iter().find(|(known, _)| *known == pointer(name))?;
+        short(value, &pointer(name)).ok()?.parse().ok()
     }
 
     /// Takes an argument. A null counts as absent, since many models send it for what they leave out.
@@ -136,14 +128,7 @@ impl Arguments {
         T: FromStr<Err: Display>,
     {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let text = match json::kind(&value) {
-            Kind::String => text_of(&value, &pointer(name))?,
-            // A revision or a checkpoint, say.
-            Kind::Number => value,
-            Kind::Object | Kind::Array | Kind::Bool | Kind::Null => {
-                return Err(invalid_field(pointer(name), "expected a string"));
-            }
-        };
+        let text = short(&value, &pointer(name))?;
         text.parse().map(Some).map_err(|why: T::Err| invalid_field(pointer(name), why.to_string()))
     }
 
@@ -222,15 +207,27 @@ impl Arguments {
     }
 }
 
-/// Hashes arguments for the fingerprint of a keyed call.
-fn said(all: &[(String, String)]) -> [u8; 32] {
-    let mut sorted: Vec<_> = all.iter().filter(|(name, _)| name != "/idempotency_key").collect();
-    sorted.sort();
+/// Hashes arguments, as they were sent, for the fingerprint of a keyed call.
+fn hash(mut all: Vec<(String, &str)>) -> [u8; 32] {
+    all.retain(|(name, _)| name != "/idempotency_key");
+    all.sort();
     let mut said = Fingerprint::default();
-    for part in sorted.iter().flat_map(|(name, value)| [name, value]) {
-        said.say(part.as_bytes());
+    for (name, value) in &all {
+        said.say(name.as_bytes());
+        said.say(value.as_bytes());
     }
     said.digest().0
+}
+
+/// Reads a short string. A number counts as its text, such as a revision or a checkpoint.
+fn short(value: &str, pointer: &str) -> Result<String, Refusal> {
+    match json::kind(value) {
+        Kind::String => text_of(value, pointer),
+        Kind::Number => Ok(value.to_owned()),
+        Kind::Object | Kind::Array | Kind::Bool | Kind::Null => {
+            Err(invalid_field(pointer.to_owned(), "expected a string"))
+        }
+    }
 }
 
 /// Returns the JSON pointer of an argument. Names of arguments need no escaping.

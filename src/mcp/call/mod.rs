@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod arguments;
 mod outcome;
+mod schema;
 pub(crate) mod visit;
 
 use std::convert::Infallible;

@@ -55,10 +55,12 @@ pub(crate) fn put(
 /// Takes the answer of the host's user, and writes it to the board.
 pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
-    let (session, seq) = State::open(&call, agent.as_ref(), sealed)?;
+    let session = State::session(sealed)?;
     if !call.caller().reaches(&session) {
         return Err(no_session(&session).into());
     }
+    call.service.catch_up(&session).await?;
+    let seq = State::open(&call, agent.as_ref(), &session, sealed)?;
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
     call.arguments = crate::mcp::call::arguments::Arguments::none();
     let published = call.published(&session).await?;
@@ -119,33 +121,37 @@ impl State<'_> {
         format!("{session}.{}.{}.{signature}", self.seq, self.expires)
     }
 
-    /// Returns the question of a state, if the state is this caller's and still holds.
+    /// Returns the session that a state names, whoever made the state.
+    fn session(sealed: &str) -> Result<SessionName, Refusal> {
+        let (session, _) = sealed.split_once('.').ok_or_else(forged)?;
+        let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| forged())?;
+        let session = std::str::from_utf8(&session).ok().and_then(|name| name.parse().ok());
+        session.ok_or_else(forged)
+    }
+
+    /// Returns the question of a state of this session, if the state is this caller's and still holds.
     fn open(
         call: &Call,
         agent: Option<&AgentName>,
+        session: &SessionName,
         sealed: &str,
-    ) -> Result<(SessionName, Seq), Refusal> {
-        let forged = || {
-            let why =
-                "this requestState is not one that this server gave to this caller, or has expired";
-            Refusal::new(Code::InvalidParameter, why)
-        };
-        let mut parts = sealed.splitn(4, '.');
+    ) -> Result<Seq, Refusal> {
+        let mut parts = sealed.splitn(4, '.').skip(1);
         let mut part = || parts.next().ok_or_else(forged);
-        let session = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
-        let session: SessionName = std::str::from_utf8(&session)
-            .ok()
-            .and_then(|name| name.parse().ok())
-            .ok_or_else(forged)?;
         let seq = part()?.parse().map(Seq).map_err(|_| forged())?;
         let expires: i64 = part()?.parse().map_err(|_| forged())?;
         let signature = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
-        let id = session_id(call, &session).ok_or_else(forged)?;
-        let state = State { session: &session, id, seq, expires };
+        let id = session_id(call, session).ok_or_else(forged)?;
+        let state = State { session, id, seq, expires };
         let holds = call.service.has_signed(&state.message(call, agent), &signature)
             && call.service.now().0 < expires;
-        if holds { Ok((session, seq)) } else { Err(forged()) }
+        if holds { Ok(seq) } else { Err(forged()) }
     }
+}
+
+fn forged() -> Refusal {
+    let why = "this requestState is not one that this server gave to this caller, or has expired";
+    Refusal::new(Code::InvalidParameter, why)
 }
 
 /// Names the caller: its token, or anyone.

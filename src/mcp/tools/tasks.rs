@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::questions::{Asked, answer_facts, question};
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Scope;
-use crate::board::{Code, Command, Entry, LogCommand, LogName, Seq, SessionName};
+use crate::board::{Board, Code, Command, Entry, LogCommand, LogName, Seq, SessionName};
 use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
 use crate::mcp::call::answer::{Answer, Failure};
@@ -45,9 +45,17 @@ fn id_of(session: &SessionName, seq: Seq) -> String {
     format!("{PREFIX}{}.{seq}", URL_SAFE_NO_PAD.encode(session.as_str()))
 }
 
+fn unknown() -> Refusal {
+    Refusal::new(Code::EntryNotFound, "there is no such task")
+}
+
+/// Returns true if a question had this place, whether or not it is still there.
+fn was_asked(board: &Board, seq: Seq) -> bool {
+    seq > Seq(0) && board.log(&LogName::Questions).is_some_and(|log| seq <= log.last_seq())
+}
+
 /// Returns the question of a task, which the caller may reach.
 fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
-    let unknown = || Refusal::new(Code::EntryNotFound, "there is no such task");
     let (session, seq) =
         id.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.')).ok_or_else(unknown)?;
     let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| unknown())?;
@@ -65,9 +73,13 @@ pub(crate) async fn get(
 ) -> Result<GetTaskResult, Failure> {
     let asked = asked_of(visit, id)?;
     visit.caller.needs(Scope::Read)?;
+    service.catch_up(&asked.session).await?;
     let published = service.published(&asked.session).await?;
     let published = published.ok_or_else(|| no_session(&asked.session))?;
     let Ok(entry) = question(&published.board, asked.seq) else {
+        if !was_asked(&published.board, asked.seq) {
+            return Err(unknown().into());
+        }
         let now = service.now().to_string();
         let gone = Task::new(id, TaskStatus::Cancelled, now.clone(), now);
         return Ok(GetTaskResult::new(DetailedTask::new(gone, TaskPayload::Cancelled)));
@@ -90,8 +102,13 @@ pub(crate) async fn get(
 pub(crate) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
     let asked = asked_of(&call.visit, id)?;
     let agent = call.agent()?;
+    call.service.catch_up(&asked.session).await?;
     let published = call.published(&asked.session).await?;
-    let entry = question(&published.board, asked.seq)?;
+    let Ok(entry) = question(&published.board, asked.seq) else {
+        // A question that was withdrawn stays so.
+        let ended = was_asked(&published.board, asked.seq);
+        return if ended { Ok(()) } else { Err(unknown().into()) };
+    };
     if entry.item.get("answer").is_some() {
         return Ok(());
     }
