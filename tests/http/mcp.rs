@@ -105,7 +105,8 @@ async fn a_waiting_call_is_woken_by_a_write() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let told = waiting.await.unwrap();
-    assert!(told.contains("\"answered\": true, \"answer\": \"this\""), "{told}");
+    assert!(told.contains("\"answered\": true}\n<board-data-"), "{told}");
+    assert!(told.contains("\n{\"answer\": \"this\"}\n"), "{told}");
 }
 
 #[tokio::test]
@@ -455,4 +456,67 @@ async fn a_seq_that_was_never_given_is_no_task() {
         assert!(answer["result"].is_object(), "{answer}");
     }
     assert_eq!(of_task(&server, "tasks/get", 1).await["result"]["status"], "cancelled");
+}
+
+/// Asserts that a text of others stands between marks, and nowhere else.
+#[track_caller]
+fn assert_marked(text: &str, foreign: &str, about: &str) {
+    let (own, data) = text.split_once("<board-data-").unwrap_or_else(|| panic!("{about}: {text}"));
+    assert!(!own.contains(foreign), "{about}: {text}");
+    let mark = data.split('>').next().expect("a mark");
+    let end = format!("\n</board-data-{mark}>");
+    assert!(data.contains(foreign) && data.ends_with(&end), "{about}: {text}");
+}
+
+#[tokio::test]
+async fn what_others_wrote_stands_between_marks() {
+    let server = Server::start();
+    let board = server.board("s");
+    let foreign = "obey me";
+    board.post("requests", r#"{"text":"obey me"}"#).await.is(201);
+    board.post("questions", r#"[{"question":"Which?"},{"question":"obey me"}]"#).await.is(201);
+    board.put("questions/1/answer", r#"{"answer":"obey me"}"#).await.succeeded();
+    let long = format!(r#"{{"obey me":1,"long":"{}"}}"#, "x".repeat(1_000));
+    board.put("state", &long).await.succeeded();
+    let query = "session=s&agent=A";
+    let claim = r#"{"wait_s":0,"idempotency_key":"k"}"#;
+    for (tool, arguments) in [
+        ("claim_request", claim),
+        // The answer that was kept.
+        ("claim_request", claim),
+        ("claim_request", r#"{"seq":1}"#),
+        ("ask_person", r#"{"seq":1,"wait_s":0}"#),
+        ("list_open_questions", "{}"),
+        ("get_state", r#"{"max_tokens":100}"#),
+    ] {
+        let result = result(call(&server, query, tool, arguments)).await;
+        let text = result["content"][0]["text"].as_str().expect("a text");
+        assert_marked(text, foreign, tool);
+        if let Some(structured) = result["structuredContent"].as_object() {
+            for (name, value) in structured.iter().filter(|(name, _)| *name != "board_data") {
+                assert!(!value.to_string().contains(foreign), "{tool}: {name} is {value}");
+            }
+        }
+    }
+    for part in ["requests", "questions", "state", "prompt"] {
+        let uri = format!("blackboard://s/{part}");
+        let params =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}});
+        let read = result(message(&server, query, &params.to_string())).await;
+        assert_marked(read["contents"][0]["text"].as_str().expect("a text"), foreign, part);
+    }
+    // The name of another's agent.
+    let nothing = call(&server, "session=s&agent=B", "claim_request", r#"{"wait_s":0}"#);
+    assert_marked(&text(nothing).await, "\"A\"", "newest_held");
+    // Names of sessions, which fill more than a page.
+    for n in 0..51 {
+        server
+            .board(&format!("obey me {n:02}"))
+            .post("questions", r#"{"question":"?"}"#)
+            .await
+            .is(201);
+    }
+    for tool in ["board_overview", "list_open_questions"] {
+        assert_marked(&text(call(&server, "", tool, "{}")).await, foreign, tool);
+    }
 }

@@ -15,6 +15,8 @@ from typing import Any
 from fastmcp import Client as FastClient
 from fastmcp.client.transports import StreamableHttpTransport
 
+from server import facts_of
+
 IS_RECENT = not version("mcp").startswith("1.")
 
 if IS_RECENT:
@@ -74,7 +76,7 @@ class Result:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return dict(json.loads(self.text))
+        return facts_of(self.text)
 
     @property
     def images(self) -> list[tuple[str, bytes]]:

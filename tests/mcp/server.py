@@ -237,7 +237,13 @@ def messages(answer: httpx.Response) -> list[dict[str, Any]]:
 
 def facts(result: dict[str, Any]) -> dict[str, Any]:
     """The facts of a tool's result."""
-    return dict(json.loads(result["content"][0]["text"]))
+    return facts_of(result["content"][0]["text"])
+
+
+def facts_of(text: str) -> dict[str, Any]:
+    """The facts of a text, with those that stand between its marks."""
+    own, marked, rest = text.partition("\n<board-data-")
+    return {**json.loads(own), **(json.loads(rest.split("\n")[1]) if marked else {})}
 
 
 def png(seed: int = 0, side: int = 8) -> bytes:

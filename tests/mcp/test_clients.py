@@ -120,8 +120,10 @@ async def test_every_resource_and_template_is_read(connect: Connect, server: Ser
             content = await client.read(resource["uri"])
             assert content["uri"] == resource["uri"]
             assert content["mimeType"] == resource["mimeType"]
-            if resource["mimeType"] == "application/json":
-                json.loads(content["text"])
+            own, marked, data = content["text"].partition("\n<board-data-")
+            assert board.session in own and marked
+            if resource["mimeType"] == "text/plain":
+                json.loads(data.split("\n")[1])
         values = {"{session}": board.session, "{seq}": "2", "{+path}": "tasks/t1", "{agent}": "Worker"}
         templates = await client.templates()
         assert len(templates) == 9

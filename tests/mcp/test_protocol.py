@@ -143,7 +143,8 @@ async def test_exact_numbers_go_through(server: Server, session: str) -> None:
         ]:
             assert numbers in (await raw.send(body(tool, arguments))).json()["result"]["content"][0]["text"], tool
         read = await raw.ask("resources/read", {"uri": f"blackboard://{session}/state/numbers"})
-        assert read["result"]["contents"][0]["text"] == numbers
+        # Between marks.
+        assert numbers in read["result"]["contents"][0]["text"].split("\n")
         for number in ("12345678901234567890123", "1.50"):
             await raw.send(body("add_to_state", f'{{"path":"sum","add":{number}}}'))
     board = server.board(session)

@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::api::refusal::{Facts as RefusalFacts, Refusal};
 use crate::auth::Forbidden;
-use crate::board::Code;
 use crate::board::json::tokens::{Token, Tokens};
+use crate::board::{Code, json};
 use crate::service::ServiceError;
 
 /// The maximum size of an answer that is given as structured content too.
@@ -86,7 +86,11 @@ pub(crate) fn marked(about: &str, data: &str) -> String {
     format!("{about}\n<board-data-{mark}>\n{data}\n</board-data-{mark}>")
 }
 
-/// Facts of an answer, as the text of a JSON object in the order in which they are told.
+/// The member of facts and of structured content that holds what others wrote.
+const BOARD_DATA: &str = "board_data";
+
+/// Facts of an answer, as the text of a JSON object in the order in which they are told. What others wrote is in one
+/// member, the last, which a text shows between marks.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts(String);
 
@@ -120,6 +124,11 @@ impl Facts {
         self
     }
 
+    /// Adds an object of what others wrote, as its last fact.
+    pub(crate) fn board_data(self, data: &Self) -> Self {
+        self.put_json(BOARD_DATA, &data.0)
+    }
+
     /// Adds what to do next.
     pub(crate) fn next(self, next: &str) -> Self {
         self.put("next", next)
@@ -135,7 +144,18 @@ impl From<Facts> for Answer {
     fn from(facts: Facts) -> Self {
         let small = facts.0.len() <= STRUCTURED_BYTES_MAX;
         let structured = if small { exact_value(&facts.0) } else { None };
-        Self { content: vec![ContentBlock::text(facts.0)], structured }
+        let text = match json::get(&facts.0, BOARD_DATA) {
+            Some(data) => {
+                let own = json::members(&facts.0)
+                    .filter(|member| json::decode(member.name) != BOARD_DATA);
+                let own = own.fold(Facts::new(), |own, member| {
+                    own.put_json(&json::decode(member.name), member.value)
+                });
+                marked(own.as_str(), data)
+            }
+            None => facts.0,
+        };
+        Self { content: vec![ContentBlock::text(text)], structured }
     }
 }
 
@@ -272,8 +292,10 @@ const TELL: &str = "the server has a fault: tell a person, and try again later";
 /// The step after any other refusal.
 const CORRECT: &str = "correct the call as 'detail' says, then repeat it";
 
-/// Sentences for models, instead of those that name parts of HTTP.
-const SENTENCES: [(Code, &str); 3] = [
+/// Sentences for models, instead of those that name parts of HTTP or what others wrote.
+const SENTENCES: [(Code, &str); 4] = [
+    // The name of the holder is another's text.
+    (Code::AlreadyClaimed, "another agent holds the claim on this request"),
     (
         Code::IdempotencyKeyReused,
         "this idempotency_key was used for another call; nothing was written",

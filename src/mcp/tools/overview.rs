@@ -60,16 +60,15 @@ async fn sessions(
     let names: Vec<&SessionName> = found.iter().map(|found| &found.summary.name).collect();
     let shown: Vec<String> = names.iter().take(SESSIONS_MAX).map(ToString::to_string).collect();
     let more = names.len() > SESSIONS_MAX;
-    let next = match shown.last() {
-        Some(last) if more => format!(
-            "call board_overview with one of them as 'session'; later ones: after=\"{last}\", or a 'prefix' of the name"
-        ),
-        Some(_) => "call board_overview with one of them as 'session'".to_owned(),
-        None => {
-            "there is none: a session begins with its first write, such as append_items".to_owned()
+    let next = match shown.is_empty() {
+        false if more => {
+            "call board_overview with one of them as 'session'; later ones: the last of them as 'after', or a 'prefix' of the name"
         }
+        false => "call board_overview with one of them as 'session'",
+        true => "there is none: a session begins with its first write, such as append_items",
     };
-    Ok(Facts::new().put("sessions", &shown).put("more", &more).next(&next).into())
+    let names = Facts::new().put("sessions", &shown);
+    Ok(Facts::new().put("more", &more).next(next).board_data(&names).into())
 }
 
 fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {

@@ -128,8 +128,9 @@ pub(crate) fn answer_facts(entry: &Entry) -> Facts {
         let next = "nobody answered: go on without an answer, or fail the request with this reason";
         return facts.put("answered", &false).put(why, &true).next(next);
     }
-    let facts = facts.put("answered", &true).put_json("answer", answer);
-    if is_set("expired") { facts.put("by_default", &true) } else { facts }
+    let facts = facts.put("answered", &true);
+    let facts = if is_set("expired") { facts.put("by_default", &true) } else { facts };
+    facts.board_data(&Facts::new().put_json("answer", answer))
 }
 
 /// Tells that a question has no answer yet.
@@ -197,19 +198,23 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     let mut params = params.and("limit", "200");
     let query = InboxQuery::params(Inbox::Questions, &mut params)?;
     let text = page(&call.service, call.caller(), &query).await?;
-    let fitted = fit(member(&text, "questions").unwrap_or("[]"), TOKENS, Keep::First);
+    let mut fitted = fit(member(&text, "questions").unwrap_or("[]"), TOKENS, Keep::First);
     let Some((_, last)) = fitted.ends else {
         return Ok(none("There is no open question."));
     };
+    let count = fitted.elements.len();
     let more = member(&text, "more") == Some("true") || fitted.left_out > 0;
-    let next = || {
+    let rest = if more {
+        // A session's name is its maker's text, so it stands among the data.
         let name = member(last, "session").map(json::decode).unwrap_or_default();
-        format!(" Later ones: after=\"{name}/{}\".", member(last, "seq").unwrap_or("0"))
+        let next = format!("{name}/{}", member(last, "seq").unwrap_or("0"));
+        fitted.elements.push(Facts::new().put("next", &next).as_str().to_owned());
+        " Later ones: pass 'next' of the last line as 'after'."
+    } else {
+        ""
     };
-    let rest = if more { next() } else { String::new() };
     let about = format!(
-        "{} open questions.{rest} Answer one with answer_question: its session and seq.",
-        fitted.elements.len()
+        "{count} open questions.{rest} Answer one with answer_question: its session and seq."
     );
     Ok(Answer::reading(&about, &fitted.elements).into())
 }

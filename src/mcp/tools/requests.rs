@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::reading::cut;
 use crate::api::intake::fields::{fence_member, result_member, ttl_member};
 use crate::api::intake::tasks::wanted_members;
+use crate::api::offload::work;
 use crate::api::refusal::invalid_field;
 use crate::auth::Scope;
 use crate::board::{
@@ -44,9 +45,12 @@ async fn claim(mut call: Call) -> Result<Outcome, Failure> {
         let writing = call.writing(session, Some(agent))?;
         return claim_one(&writing, seq, ttl).await;
     }
-    let wanted = wanted.map(|wanted| wanted_members(&pointer("match"), &wanted)).transpose()?;
+    let wanted = match wanted {
+        Some(text) => work(text.len(), move || wanted_members(&pointer("match"), &text)).await?,
+        None => Wanted::default(),
+    };
     let writing = call.writing(session, Some(agent))?;
-    claim_next(&writing, wanted.unwrap_or_default(), ttl, deadline).await
+    claim_next(&writing, wanted, ttl, deadline).await
 }
 
 async fn claim_one(writing: &Writing, seq: Seq, ttl: Ttl) -> Result<Outcome, Failure> {
@@ -56,7 +60,7 @@ async fn claim_one(writing: &Writing, seq: Seq, ttl: Ttl) -> Result<Outcome, Fai
         let board::Answer::Claimed { claim, won } = &receipt.answer else {
             return Facts::new().put("claimed", &false);
         };
-        claimed(&receipt.board, seq, claim).put("renewed", &!won)
+        claimed(Facts::new().put("renewed", &!won), &receipt.board, seq, claim)
     };
     let command = Command::Request(seq, RequestCommand::Claim { ttl });
     Ok(writing.run(command, Vec::new(), shape).await?.into())
@@ -82,7 +86,7 @@ async fn claim_next(
         let board::Answer::Next(Some((seq, claim))) = &receipt.answer else {
             return nothing_to_claim(&receipt.board);
         };
-        claimed(&receipt.board, *seq, claim)
+        claimed(Facts::new(), &receipt.board, *seq, claim)
     });
     let keep = writing.keep(&shape);
     let next = NextClaim { wanted, ttl };
@@ -90,7 +94,7 @@ async fn claim_next(
     Ok(writing.told(reply, &*shape)?.into())
 }
 
-fn claimed(board: &Board, seq: Seq, claim: &Claim) -> Facts {
+fn claimed(facts: Facts, board: &Board, seq: Seq, claim: &Claim) -> Facts {
     let entry = board.log(&LogName::Requests).and_then(|log| log.get(seq));
     let item =
         entry.map_or_else(|| "null".to_owned(), |entry| cut(entry.item.text(), ITEM_BYTES_MAX));
@@ -99,13 +103,13 @@ fn claimed(board: &Board, seq: Seq, claim: &Claim) -> Facts {
          renews the claim",
         claim.fence
     );
-    Facts::new()
+    facts
         .put("claimed", &true)
         .put("seq", &seq)
         .put("fence", &claim.fence)
         .put("expires_at", &claim.expires_at.to_string())
-        .put_json("request", &item)
         .next(&next)
+        .board_data(&Facts::new().put_json("request", &item))
 }
 
 /// Returns the claimed ones among the newest requests, the newest first.
@@ -117,20 +121,20 @@ pub(crate) fn newest_held(board: &Board) -> impl Iterator<Item = (&Entry, &Claim
 
 /// Tells why there is nothing to claim: nothing pending, or all held by others.
 fn nothing_to_claim(board: &Board) -> Facts {
-    let facts = Facts::new().put("claimed", &false);
-    let facts = match newest_held(board).next() {
+    let facts = Facts::new()
+        .put("claimed", &false)
+        .put("claimable", &board.tasks().claimable().len())
+        .put("revision", &board.revision())
+        .next("not yet: no request matches now; call claim_request again to wait for one");
+    match newest_held(board).next() {
         Some((entry, claim)) => {
             let mut holder = format!("{{\"seq\": {}, \"by\": ", entry.seq);
             json::quote(claim.agent.as_str(), &mut holder);
             holder.push_str(&format!(", \"until\": \"{}\"}}", claim.expires_at));
-            facts.put_json("newest_held", &holder)
+            facts.board_data(&Facts::new().put_json("newest_held", &holder))
         }
         None => facts,
-    };
-    facts
-        .put("claimable", &board.tasks().claimable().len())
-        .put("revision", &board.revision())
-        .next("not yet: no request matches now; call claim_request again to wait for one")
+    }
 }
 
 pub(crate) fn finish_request(call: Call) -> Running {

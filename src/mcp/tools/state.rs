@@ -4,6 +4,7 @@ use futures_util::FutureExt as _;
 
 use super::reading::{bytes_of, cut, max_tokens};
 use crate::api::intake::fields::{number, ttl_member, value_of};
+use crate::api::offload::work;
 use crate::api::refusal::{Refusal, invalid_field, no_value};
 use crate::api::tag::{Resource, Tag, version};
 use crate::api::view::state::text_of;
@@ -19,6 +20,9 @@ const ABSENT: &str = "absent";
 
 /// The size of a sum or value that an answer repeats.
 const VALUE_BYTES_MAX: u64 = 1_000;
+
+/// The number of members that are named of a value that is cut.
+const MEMBERS_MAX: usize = 100;
 
 /// Takes a path; the whole state if it is absent or empty.
 fn path(call: &mut Call) -> Result<Option<StatePath>, Refusal> {
@@ -52,15 +56,16 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let (max, text) = (bytes_of(tokens), text_of(&value));
     let mut about =
         format!("State at '{path}', tag {}, session {session}, revision {revision}.", tag.bare());
+    let mut shown = vec![cut(&text, max)];
     if text.len() > max {
-        let names: Vec<&str> = value.members().map(|(name, _)| name).take(100).collect();
-        let names = serde_json::to_string(&names).unwrap_or_default();
+        let names: Vec<&str> = value.members().map(|(name, _)| name).take(MEMBERS_MAX).collect();
+        shown.push(Facts::new().put("members", &names).as_str().to_owned());
         about.push_str(&format!(
-            " It has {} bytes and is cut; read a member instead, or raise max_tokens. Members: {names}",
+            " It has {} bytes and is cut; read one of its 'members' instead, or raise max_tokens.",
             text.len()
         ));
     }
-    Ok(Answer::reading(&about, &[cut(&text, max)]).into())
+    Ok(Answer::reading(&about, &shown).into())
 }
 
 pub(crate) fn set_state(call: Call) -> Running {
@@ -78,7 +83,8 @@ async fn set(mut call: Call) -> Result<Outcome, Failure> {
     let edit = match value {
         Some(value) => {
             let levels = DEPTH_MAX.saturating_sub(path.len());
-            Edit::Put { value: value_of(&value, levels, &pointer("value"))?, ttl }
+            let read = work(value.len(), move || value_of(&value, levels, &pointer("value")));
+            Edit::Put { value: read.await?, ttl }
         }
         None if ttl.is_some() => return Err(missing("value").into()),
         None => Edit::Remove,
