@@ -42,17 +42,20 @@ fn compacted(dir: &TempDir) -> SqliteStore {
 
 #[test]
 fn a_flipped_bit_in_any_column_of_a_segment_is_found() {
-    for (column, byte) in [
-        ("session", 15),
-        ("first", 0),
-        ("last", 0),
-        ("commits", 0),
-        ("bytes", 0),
-        ("crc", 0),
-        ("body", 0),
-        ("body", 2),
-        ("body", 9),
-        ("body", usize::MAX),
+    // Each commit has a checksum of its own, so those that hold are read.
+    for (column, byte, kept) in [
+        ("session", 15, 0),
+        ("first", 0, 5),
+        ("last", 0, 5),
+        ("commits", 0, 5),
+        ("bytes", 0, 5),
+        ("crc", 0, 5),
+        ("body", 0, 5),
+        ("body", 2, 5),
+        ("body", 7, 0),
+        // A flag of zstd's frame, which the blocks do not need.
+        ("body", 9, 5),
+        ("body", usize::MAX, 4),
     ] {
         let dir = TempDir::new().unwrap();
         drop(compacted(&dir));
@@ -61,10 +64,16 @@ fn a_flipped_bit_in_any_column_of_a_segment_is_found() {
         let (_, rows) = replayed(&store);
         let (sound, damaged): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.3.is_ok());
         let sound: Vec<_> = sound.into_iter().map(|row| (row.1, row.2)).collect();
-        assert_eq!(sound, [(BERT, 1), (BERT, 2)], "{column}");
+        let annas: Vec<_> = sound.iter().filter(|row| row.0 == ANNA).map(|row| row.1).collect();
+        assert_eq!(annas, (1..=kept).collect::<Vec<_>>(), "{column}, byte {byte}");
+        assert_eq!(sound.len() - annas.len(), 2, "{column}");
         assert_eq!(damaged.len(), 1, "{column}");
         assert_eq!(store.commits(BERT, Revision(0), ALL).unwrap().len(), 2);
         let annas = store.commits(ANNA, Revision(0), ALL);
+        if kept > 0 {
+            assert_eq!(annas.unwrap().len() as u64, kept, "{column}, byte {byte}");
+        }
+        let annas = store.commits(ANNA, Revision(kept), ALL);
         match column {
             // Another session has it, which has no beginning.
             "session" => {
@@ -72,11 +81,49 @@ fn a_flipped_bit_in_any_column_of_a_segment_is_found() {
                 assert_ne!(damaged[0].1, ANNA);
                 assert!(store.commits(damaged[0].1, Revision(0), ALL).is_err());
             }
+            _ if kept == 5 => assert_eq!(annas.unwrap(), []),
             _ => assert!(
                 matches!(annas, Err(StoreError::DamagedSegment { session: Some(ANNA), .. })),
                 "{column}: {annas:?}"
             ),
         }
+    }
+}
+
+/// A commit's body, which is compressed to a third.
+fn words(revision: u64) -> String {
+    let word = |n: u64| format!("word{}", (revision * 31 + n * n) % 997);
+    (0..40).map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_flipped_bit_costs_little_of_what_is_before_it() {
+    let bodies: Vec<String> = (1..=300).map(words).collect();
+    let whole = TempDir::new().unwrap();
+    let store = open(whole.path());
+    store.append(&[run(ANNA, 0, &bodies)]);
+    compact_all(&store);
+    drop(store);
+    assert_eq!(compaction::count(&whole, "segment"), 1);
+    let select = "SELECT length(body), bytes FROM segment";
+    let (packed, raw): (i64, i64) =
+        database(&whole).query_one(select, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert!(packed < raw / 2, "{packed} of {raw}");
+    let packed = usize::try_from(packed).unwrap();
+    for eighth in 1..8 {
+        let dir = TempDir::new().unwrap();
+        std::fs::copy(whole.path().join("blackboard.db"), dir.path().join("blackboard.db"))
+            .unwrap();
+        flip(&dir, "segment", "body", packed * eighth / 8);
+        let store = open(dir.path());
+        let (mut kept, mut page) = (0, store.commits(ANNA, Revision(0), ALL));
+        while let Ok(commits) = &page {
+            kept = commits.last().unwrap().0.0;
+            page = store.commits(ANNA, Revision(kept), ALL);
+        }
+        assert!(matches!(page, Err(StoreError::DamagedSegment { .. })), "{page:?}");
+        let (least, most) = (300 * eighth as u64 / 8 / 2, 300);
+        assert!((least..most).contains(&kept), "{kept} of 300 before {eighth}/8");
     }
 }
 
@@ -103,7 +150,7 @@ fn a_segment_that_is_gone_is_missed() {
 fn a_damaged_segment_is_not_packed_with_what_follows() {
     let dir = TempDir::new().unwrap();
     let store = compacted(&dir);
-    flip(&dir, "segment", "body", 9);
+    flip(&dir, "segment", "body", 7);
     store.append(&[run(ANNA, 5, &["a6"])]);
     compact_all(&store);
     let sound = store.commits(ANNA, Revision(5), ALL).unwrap();
