@@ -60,7 +60,8 @@ impl Draft<'_> {
         let Some(life) = &self.board.life else { return Ok(Answer::Done) };
         let settings = patched_settings(&life.settings, settings);
         let labels = patched_labels(&life.labels, labels);
-        if settings != *life.settings || labels != *life.labels {
+        // As of a value of the state, each PUT renews the time to live.
+        if settings != *life.settings || labels != *life.labels || settings.ttl.is_some() {
             let (settings, labels) = (Arc::new(settings), Arc::new(labels));
             self.change(Change::Session(SessionChange::Configured { settings, labels }));
             self.evict_everywhere();

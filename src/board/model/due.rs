@@ -38,7 +38,7 @@ impl Board {
         paths.chain(claims).chain(questions).take(limit).collect()
     }
 
-    fn ends_at(&self) -> Option<Timestamp> {
+    pub(crate) fn ends_at(&self) -> Option<Timestamp> {
         let ttl = self.life.as_ref()?.settings.ttl?;
         Some(self.written_at.after(ttl))
     }

@@ -253,6 +253,26 @@ fn a_sessions_ttl_counts_from_its_setting_and_can_be_reset() {
 }
 
 #[test]
+fn an_equal_put_renews_a_sessions_ttl_as_it_does_a_values() {
+    let mut board = board_of([live_for("1s"), put("a", "1", Some("1s"))]);
+    let revision = board.revision();
+    take(&mut board, &write(live_for("1s")), 1_900).unwrap();
+    assert_eq!((board.revision(), board.ends_at()), (revision.next(), Some(Timestamp(2_900))));
+    take(&mut board, &write(put("a", "1", Some("1s"))), 1_950).unwrap();
+    assert_eq!(deadlines(&board), [("a".to_owned(), 2_950)]);
+    // So does one that leaves all as it is.
+    let (settings, labels, qa_pairs) = (Set::Keep, Set::Keep, Vec::new());
+    let nothing = Command::Session(SessionCommand::Put { settings, labels, qa_pairs });
+    take(&mut board, &write(nothing.clone()), 2_000).unwrap();
+    assert_eq!(board.ends_at(), Some(Timestamp(3_000)));
+    // Without a time to live there is nothing to renew.
+    let mut board = board_of([append(Requests, items(["{}"]))]);
+    let revision = board.revision();
+    take(&mut board, &write(nothing), 2_000).unwrap();
+    assert_eq!(board.revision(), revision);
+}
+
+#[test]
 fn a_keyed_write_that_changes_nothing_keeps_its_session_alive() {
     let mut board = board_of([live_for("1s")]);
     let nothing = write(append(Requests, vec![]));
