@@ -29,6 +29,7 @@ use crate::http::{
     router, serve,
 };
 use crate::mcp;
+use crate::owner_files;
 use crate::service::{Clock, LoadError, Options, QaSession, SearchPlace, Service};
 use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
@@ -313,6 +314,12 @@ fn start(config: &Config) -> Result<(Service, Tokens, Logins), Error> {
     // Before the first request: a login that ended before the restart stays ended.
     logins.refresh().map_err(|source| unreadable(config, source))?;
     let cache = config.store.is_none().then(|| config.data.join("cache"));
+    if let Some(cache) = &cache
+        && let Err(error) = owner_files::make_dir(cache)
+    {
+        let cache = cache.display();
+        tracing::warn!(%cache, %error, "the cache's directory cannot be made; searches and thumbnails need it");
+    }
     let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
     let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;
     let policy = Policy {

@@ -17,6 +17,7 @@ pub mod fairness;
 pub mod http;
 pub mod mcp;
 pub mod metrics;
+mod owner_files;
 pub mod printable;
 pub mod prompt;
 pub mod roots;

@@ -24,8 +24,18 @@ const LAYERS: [&[&str]; 12] = [
     &["board"],
     // The rest knows none of our types. Anybody may take turns,
     &["fairness"],
-    // show an error with its sources or a name, count what it does, wait for what is rare, and see time pass.
-    &["accept", "cancellation", "error_chain", "metrics", "printable", "roots", "steady"],
+    // show an error with its sources or a name, count what it does, wait for what is rare, see time pass, and keep files to
+    // their owner.
+    &[
+        "accept",
+        "cancellation",
+        "error_chain",
+        "metrics",
+        "owner_files",
+        "printable",
+        "roots",
+        "steady",
+    ],
 ];
 
 /// What a pure layer may not name: it has no clock, no files, no network and no tasks.

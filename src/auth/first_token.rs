@@ -10,6 +10,7 @@ use uuid::Builder;
 
 use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens, Unauthorized};
 use crate::board::{InvalidName, TokenName};
+use crate::owner_files::FILE_MODE;
 
 /// The file in the data directory that holds a generated first token.
 pub const ADMIN_TOKEN_FILE: &str = "admin-token";
@@ -22,9 +23,6 @@ const GIVEN: &str = "admin-token-file";
 
 /// The size of a token and its line end, the longest valid content of a file.
 const FILE_BYTES_MAX: u64 = 256;
-
-/// The mode of the file: readable by its owner only.
-const FILE_MODE: u32 = 0o600;
 
 /// A first token that could not be created or read.
 #[derive(Debug, thiserror::Error)]

@@ -12,14 +12,13 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::owner_files::{DIR_MODE, FILE_MODE};
+
 /// The file name in the data directory.
 pub const SOCKET: &str = "control.sock";
 
 /// The directory in which the socket is created.
 const NURSERY: &str = "control.new";
-
-const MODE: u32 = 0o600;
-const NURSERY_MODE: u32 = 0o700;
 
 /// The longest path of a socket's address on every system; the shortest limit is 104 bytes.
 const ADDRESS_BYTES_MAX: usize = 100;
@@ -40,7 +39,7 @@ impl Socket {
     pub fn bind(data: &Path) -> io::Result<Self> {
         let nursery = data.join(NURSERY);
         remove_nursery(&nursery)?;
-        DirBuilder::new().mode(NURSERY_MODE).create(&nursery)?;
+        DirBuilder::new().mode(DIR_MODE).create(&nursery)?;
         let bound = bind_in(data, &nursery);
         remove_nursery(&nursery)?;
         Ok(Self { listener: UnixListener::from_std(bound?)?, path: data.join(SOCKET) })
@@ -72,7 +71,7 @@ pub fn connect(data: &Path) -> io::Result<net::UnixStream> {
 fn bind_in(data: &Path, nursery: &Path) -> io::Result<net::UnixListener> {
     let listener = reach(nursery, SOCKET, |address| net::UnixListener::bind(address))?;
     let made = nursery.join(SOCKET);
-    fs::set_permissions(&made, Permissions::from_mode(MODE))?;
+    fs::set_permissions(&made, Permissions::from_mode(FILE_MODE))?;
     listener.set_nonblocking(true)?;
     fs::rename(&made, data.join(SOCKET))?;
     Ok(listener)

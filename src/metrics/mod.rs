@@ -71,6 +71,9 @@ pub static WATCHERS: LazyLock<Gauge> = LazyLock::new(Gauge::default);
 pub static THREAD_FAILURES: LazyLock<CounterByWord> =
     LazyLock::new(|| CounterByWord::new("thread"));
 
+/// Times that the search index was found damaged.
+pub static SEARCH_INDEX_DAMAGES: LazyLock<Count> = LazyLock::new(Count::default);
+
 /// Sessions that lists and the inbox examined, shown or not.
 pub static LISTED: LazyLock<Count> = LazyLock::new(Count::default);
 
@@ -129,6 +132,11 @@ fn add_requests(counted: &mut Registry) {
         "http_refusals",
         "Requests that were refused or failed, by the code of their problem",
         REFUSALS.counts.clone(),
+    );
+    counted.register(
+        "search_index_damages",
+        "Times that the search index was found damaged, and made anew",
+        SEARCH_INDEX_DAMAGES.0.clone(),
     );
     counted.register(
         "list_sessions_examined",

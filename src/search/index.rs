@@ -5,8 +5,6 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -22,6 +20,7 @@ use super::reach::Reach;
 use super::segment::{SegmentReader, TABLES};
 use super::words::{QueryWords, Words};
 use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
+use crate::owner_files::{self, FILE_MODE};
 
 /// The version of the file. A file of another version is made anew.
 const VERSION: i64 = 2;
@@ -41,11 +40,13 @@ const LOG_BYTES: i64 = 4 << 20;
 /// The number of connections that are kept for queries.
 const READERS_MAX: usize = 2;
 
+/// What SQLite adds to the name of the file for those beside it.
+const FILES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
 /// The index of a data directory.
 #[derive(Debug)]
 pub struct Index {
     path: PathBuf,
-    epoch: Epoch,
     writer: Mutex<Writer>,
     readers: Mutex<Readers>,
 }
@@ -57,11 +58,11 @@ struct Writer {
     words: Words,
 }
 
-/// Idle connections for queries. Those of an earlier file are closed when they come back.
+/// Idle connections for queries.
 #[derive(Debug, Default)]
 struct Readers {
     idle: Vec<Connection>,
-    generation: u64,
+    is_closed: bool,
 }
 
 /// How far the index has followed a session.
@@ -100,35 +101,44 @@ pub struct Found {
 }
 
 impl Index {
-    /// Opens the index of a store's epoch. A file that is damaged, of another version or of another epoch is made
-    /// anew.
+    /// Opens the index of a store's epoch. A file of another version or of another epoch is made anew.
     ///
     /// # Errors
     ///
-    /// [`SearchError`] if the file can be neither opened nor made.
+    /// [`SearchError::Damaged`], or [`SearchError`] if the file can be neither opened nor made.
     pub fn open(path: &Path, epoch: Epoch) -> Result<Self, SearchError> {
-        let connection = match existing(path, epoch) {
-            Ok(Some(connection)) => connection,
-            Ok(None) | Err(SearchError::Damaged) => made(path, epoch)?,
-            Err(error) => return Err(error),
-        };
-        let writer = Mutex::new(Writer { connection, words: Words::new()? });
-        let readers = Mutex::default();
-        Ok(Self { path: path.to_owned(), epoch, writer, readers })
+        match existing(path, epoch)? {
+            Some(connection) => Self::of(path, connection),
+            None => Self::make(path, epoch),
+        }
     }
 
-    /// Deletes the file and makes an empty one.
+    /// Deletes the file and makes an empty one. An index that had it open must be closed.
     ///
     /// # Errors
     ///
     /// [`SearchError`] if that fails.
-    pub fn reset(&self) -> Result<(), SearchError> {
-        let mut writer = self.writer.lock();
-        writer.connection = Connection::open_in_memory()?;
+    pub fn make(path: &Path, epoch: Epoch) -> Result<Self, SearchError> {
+        Self::of(path, made(path, epoch)?)
+    }
+
+    fn of(path: &Path, connection: Connection) -> Result<Self, SearchError> {
+        let writer = Mutex::new(Writer { connection, words: Words::new()? });
+        Ok(Self { path: path.to_owned(), writer, readers: Mutex::default() })
+    }
+
+    /// Closes the file for writing, and for queries that come. The last connection that can write removes the log by its
+    /// name when it closes, so this comes before another file of the name.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] if SQLite cannot.
+    pub fn close(&self) -> Result<(), SearchError> {
         let mut readers = self.readers.lock();
+        readers.is_closed = true;
         readers.idle.clear();
-        readers.generation += 1;
-        writer.connection = made(&self.path, self.epoch)?;
+        drop(readers);
+        self.writer.lock().connection = Connection::open_in_memory()?;
         Ok(())
     }
 
@@ -223,21 +233,32 @@ impl Index {
         reach: &Reach,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Found, SearchError> {
-        let (idle, generation) = {
-            let mut readers = self.readers.lock();
-            (readers.idle.pop(), readers.generation)
-        };
-        let reader = match idle {
-            Some(reader) => reader,
-            None => opened(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
-        };
         let words = Words::new()?.query(query)?;
+        let reader = self.reader()?;
         let found = found(&reader, &words, reach, goes_on)?;
+        self.give_back(reader)?;
+        Ok(found)
+    }
+
+    fn reader(&self) -> Result<Connection, SearchError> {
         let mut readers = self.readers.lock();
-        if readers.generation == generation && readers.idle.len() < READERS_MAX {
+        if readers.is_closed {
+            return Err(SearchError::Closed);
+        }
+        let idle = readers.idle.pop();
+        // Opened under the lock: once the index is closed, the name is another file's.
+        idle.map_or_else(|| opened(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY), Ok)
+    }
+
+    fn give_back(&self, reader: Connection) -> Result<(), SearchError> {
+        let mut readers = self.readers.lock();
+        if readers.is_closed {
+            return Err(SearchError::Closed);
+        }
+        if readers.idle.len() < READERS_MAX {
             readers.idle.push(reader);
         }
-        Ok(found)
+        Ok(())
     }
 }
 
@@ -255,6 +276,11 @@ fn existing(path: &Path, epoch: Epoch) -> Result<Option<Connection>, SearchError
     if !path.exists() {
         return Ok(None);
     }
+    let files = FILES.map(|suffix| beside(path, suffix));
+    if files.iter().any(|file| file.is_dir()) {
+        return Err(SearchError::Damaged);
+    }
+    files.iter().for_each(|file| owner_files::narrow(file, FILE_MODE));
     let connection = opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
@@ -264,18 +290,20 @@ fn existing(path: &Path, epoch: Epoch) -> Result<Option<Connection>, SearchError
     Ok((of == epoch.0.to_be_bytes()).then_some(connection))
 }
 
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut file = path.as_os_str().to_owned();
+    file.push(suffix);
+    file.into()
+}
+
 /// Makes an empty index.
 fn made(path: &Path, epoch: Epoch) -> Result<Connection, SearchError> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut file = path.as_os_str().to_owned();
-        file.push(suffix);
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            Ok(()) | Err(_) => {}
-        }
+    for suffix in FILES {
+        owner_files::remove(&beside(path, suffix))?;
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let connection = opened(path, flags)?;
+    // The files beside it inherit the mode.
+    owner_files::make_file(path)?;
+    let connection = opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL;
          BEGIN;

@@ -41,6 +41,8 @@ pub struct Stats {
     pub health: Health,
     /// True if nothing expires, because the wall clock jumped.
     pub is_clock_held: bool,
+    /// True while the search index is made anew because of damage.
+    pub is_search_rebuilding: bool,
 }
 
 impl Service {
@@ -66,6 +68,12 @@ impl Service {
     #[must_use]
     pub fn threads(&self) -> Vec<(&'static str, bool)> {
         self.inner.deps.threads.states()
+    }
+
+    /// Returns true while the search index is made anew because of damage. Searches are refused meanwhile.
+    #[must_use]
+    pub fn is_search_rebuilding(&self) -> bool {
+        self.inner.searches.are_rebuilding()
     }
 
     /// The damage that the start found.
@@ -117,6 +125,7 @@ impl Service {
             room_bytes: self.free_space().map(|space| space.room_bytes()),
             health: self.health(),
             is_clock_held: self.inner.deps.clock.read().is_held,
+            is_search_rebuilding: self.is_search_rebuilding(),
         }
     }
 }

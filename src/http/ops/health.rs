@@ -17,7 +17,7 @@ use crate::store::Health;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthBody {
     /// `ok`, `full` if the disk is full, `store-unavailable` while the database service cannot be reached, or `degraded`
-    /// while a thread pauses after a panic.
+    /// while a thread pauses after a panic, or the search index is made anew because of damage.
     #[schema(example = "ok")]
     status: &'static str,
     /// The number of sessions that are not served because their stored history is damaged.
@@ -25,15 +25,19 @@ pub(crate) struct HealthBody {
     /// The threads that pause after a panic, if any. Each restarts by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     threads_down: Vec<&'static str>,
+    /// `rebuilding` while the search index is made anew because of damage: searches are 503 until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<&'static str>,
 }
 
 impl HealthBody {
     fn new(service: &Service, status: &'static str) -> Self {
         let down = service.threads().into_iter().filter(|(_, is_up)| !is_up);
         let threads_down: Vec<_> = down.map(|(name, _)| name).collect();
-        let is_degraded = status == "ok" && !threads_down.is_empty();
+        let search = service.is_search_rebuilding().then_some("rebuilding");
+        let is_degraded = status == "ok" && (!threads_down.is_empty() || search.is_some());
         let status = if is_degraded { "degraded" } else { status };
-        Self { status, damaged_sessions: service.damaged(), threads_down }
+        Self { status, damaged_sessions: service.damaged(), threads_down, search }
     }
 }
 

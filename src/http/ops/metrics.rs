@@ -110,6 +110,11 @@ fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::
         ConstGauge::new(u64::from(stats.is_clock_held)),
     );
     looked_up.register(
+        "search_rebuilding",
+        "1 while the search index is made anew because of damage and searches are 503, 0 otherwise",
+        ConstGauge::new(u64::from(stats.is_search_rebuilding)),
+    );
+    looked_up.register(
         "thread_up",
         "1 while the server's thread is running, 0 while it pauses after a panic",
         by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),

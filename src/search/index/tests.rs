@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -113,20 +114,15 @@ fn a_search_that_does_not_go_on_ends() {
 }
 
 #[test]
-fn a_changed_bit_of_a_block_is_damage() {
-    let dir = TempDir::new().unwrap();
-    let index = open(&dir);
-    put(&index, "s", &LogName::Requests, 1, "disk full");
+fn a_changed_byte_of_a_row_is_damage() {
     for table in ["blocks", "documents"] {
-        let sql = format!("UPDATE {table} SET data = CAST(x'01' || substr(data, 2) AS BLOB)");
-        let changed = index.writer.lock().connection.execute(&sql, []).unwrap();
-        assert_eq!(changed, 1);
+        let dir = TempDir::new().unwrap();
+        let index = open(&dir);
+        put(&index, "s", &LogName::Requests, 1, "disk full");
+        let sql = format!("UPDATE {table} SET data = CAST(x'7E' || substr(data, 2) AS BLOB)");
+        assert_eq!(index.writer.lock().connection.execute(&sql, []).unwrap(), 1);
         let found = index.search(&"disk".parse().unwrap(), &everything(), &|| true);
         assert!(matches!(found, Err(SearchError::Damaged)), "{table}");
-        put(&index, "s", &LogName::Requests, 1, "disk full");
-        while index.tidy().unwrap_or(false) {}
-        index.reset().unwrap();
-        put(&index, "s", &LogName::Requests, 1, "disk full");
     }
 }
 

@@ -15,6 +15,7 @@ use crate::board::{
     Revision, Seq, SessionChange, SessionName,
 };
 use crate::error_chain::Chain;
+use crate::owner_files;
 use crate::search::{Index, Position, SearchError};
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
@@ -36,6 +37,13 @@ const TIDIES_REST_TIMES: u32 = 10;
 
 /// The pause after a failure, such as a full disk.
 const FAILED_REST: Duration = Duration::from_secs(10);
+
+/// The pause before a file that was found damaged is made anew, if that happened shortly before. It doubles each time up to
+/// [`REMAKES_REST_MAX`].
+const REMAKES_REST_MIN: Duration = Duration::from_secs(1);
+
+/// The longest such pause. A file that was used for longer is made anew at once.
+const REMAKES_REST_MAX: Duration = Duration::from_secs(600);
 
 /// The niceness of the thread: it yields to those that answer requests.
 const NICENESS: i32 = 10;
@@ -70,11 +78,22 @@ impl Indexer {
         if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
             tracing::debug!(%error, "the indexer has the priority of all threads");
         }
+        let mut rest = Duration::ZERO;
         while !signal.is_stopped() {
+            let begun = Instant::now();
             match self.follow_all(signal) {
                 Ok(()) | Err(Failed::Stopping) => return,
-                Err(Failed::Index(SearchError::Damaged)) => {
-                    tracing::warn!("the search index is damaged; it is made anew");
+                Err(Failed::Index(error)) if error.is_of_the_file() => {
+                    // The file is used no more, whoever has met the damage: a write may be the only one to meet it.
+                    self.progress.distrust();
+                    if begun.elapsed() > REMAKES_REST_MAX {
+                        rest = Duration::ZERO;
+                    }
+                    tracing::warn!(error = %Chain(&error), pause = ?rest, "the search index is damaged; it is made anew after a pause");
+                    if !signal.pause(rest) {
+                        return;
+                    }
+                    rest = (rest * 2).clamp(REMAKES_REST_MIN, REMAKES_REST_MAX);
                 }
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "the search index does not follow the commits");
@@ -145,19 +164,18 @@ impl Indexer {
 
     fn open(&self) -> Result<Arc<Index>, SearchError> {
         if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory)?;
+            owner_files::make_dir(directory)?;
         }
-        let index = Index::open(&self.path, self.store.epoch())?;
-        if self.progress.is_distrusted() {
-            index.reset()?;
+        if let Some(before) = self.progress.take_index() {
+            before.close()?;
         }
-        let positions = match index.positions() {
-            Err(SearchError::Damaged) => {
-                index.reset()?;
-                index.positions()?
-            }
-            positions => positions?,
+        let epoch = self.store.epoch();
+        let index = if self.progress.is_distrusted() {
+            Index::make(&self.path, epoch)?
+        } else {
+            Index::open(&self.path, epoch)?
         };
+        let positions = index.positions()?;
         let index = Arc::new(index);
         self.progress.opened(Arc::clone(&index), positions);
         Ok(index)

@@ -23,7 +23,8 @@ use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{
-    Found, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Words, log_key, log_of, snippets,
+    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Words, log_key, log_of,
+    snippets,
 };
 use crate::store::{Store, TextFound, TextLog, TextQuery};
 use follower::Follower;
@@ -78,6 +79,11 @@ impl Searches {
 
     pub(super) fn progress(&self) -> Option<Arc<Progress>> {
         self.progress.clone()
+    }
+
+    /// Returns true while the index is made anew because of damage.
+    pub(super) fn are_rebuilding(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.is_rebuilding())
     }
 }
 
@@ -159,7 +165,7 @@ impl Service {
             let found = match index {
                 Some(index) => index
                     .search(&sought.query, &sought.reach, &|| !ends.has_come())
-                    .map_err(|error| failed(&progress, &error)),
+                    .map_err(|error| failed(&progress, &index, &error)),
                 None => in_store(&*store, &sought),
             };
             found.map(|found| (turn, found))
@@ -326,13 +332,15 @@ fn single(phrases: &[Phrase], is_taken: impl Fn(&Phrase) -> bool) -> Vec<(String
 }
 
 /// A damaged index is made anew.
-fn failed(progress: &Progress, error: &SearchError) -> ServiceError {
-    if matches!(error, SearchError::Ended) {
-        return ServiceError::SearchTooLong;
+fn failed(progress: &Progress, index: &Arc<Index>, error: &SearchError) -> ServiceError {
+    match error {
+        SearchError::Ended => return ServiceError::SearchTooLong,
+        SearchError::Closed => return ServiceError::SearchNotReady,
+        SearchError::Damaged => progress.distrust_if_present(index),
+        SearchError::Sqlite(_) | SearchError::Io(_) => {}
     }
     tracing::error!(error = %Chain(error), "a search failed");
     if matches!(error, SearchError::Damaged) {
-        progress.distrust();
         return ServiceError::SearchNotReady;
     }
     ServiceError::Fault

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::board::{Revision, SessionId, SessionName};
+use crate::metrics::SEARCH_INDEX_DAMAGES;
 use crate::search::{Index, Position};
 use crate::service::threads::signal::Signal;
 
@@ -26,11 +27,22 @@ struct State {
     index: Option<Arc<Index>>,
     /// True once the index has followed all sessions to where they were at the start.
     is_ready: bool,
-    /// True if the file was found damaged.
+    /// True if the file was found damaged, until another one is made.
     is_distrusted: bool,
+    /// True from then on until that one has followed all sessions.
+    is_rebuilding: bool,
     positions: HashMap<SessionName, Position>,
     /// The sessions of names that are being followed into a store's texts.
     sessions: HashMap<SessionName, SessionId>,
+}
+
+impl State {
+    fn distrust(&mut self) {
+        if !self.is_distrusted {
+            SEARCH_INDEX_DAMAGES.add_one();
+        }
+        (self.is_ready, self.is_distrusted, self.is_rebuilding) = (false, true, true);
+    }
 }
 
 impl Progress {
@@ -69,24 +81,48 @@ impl Progress {
         state.index.clone().filter(|_| state.is_ready)
     }
 
+    /// Takes the index from the searches.
+    pub(super) fn take_index(&self) -> Option<Arc<Index>> {
+        let mut state = self.state.lock();
+        state.is_ready = false;
+        state.index.take()
+    }
+
     pub(super) fn opened(&self, index: Arc<Index>, positions: HashMap<SessionName, Position>) {
-        let index = Some(index);
-        let sessions = HashMap::new();
-        let (is_ready, is_distrusted) = (false, false);
-        *self.state.lock() = State { index, is_ready, is_distrusted, positions, sessions };
+        let mut state = self.state.lock();
+        (state.is_ready, state.is_distrusted) = (false, false);
+        (state.index, state.positions) = (Some(index), positions);
     }
 
     pub(super) fn set_ready(&self) {
-        self.state.lock().is_ready = true;
+        let mut state = self.state.lock();
+        if !state.is_distrusted {
+            (state.is_ready, state.is_rebuilding) = (true, false);
+        }
+        drop(state);
         self.ticks.send_replace(());
     }
 
     /// Asks for a new file.
     pub(super) fn distrust(&self) {
-        let mut state = self.state.lock();
-        (state.is_ready, state.is_distrusted) = (false, true);
-        drop(state);
+        self.state.lock().distrust();
         self.signal.wake();
+    }
+
+    /// Asks for a new file in place of this index's, unless it has been replaced: damage of an earlier file is no reason
+    /// to distrust a later one.
+    pub(super) fn distrust_if_present(&self, index: &Arc<Index>) {
+        let mut state = self.state.lock();
+        if state.index.as_ref().is_some_and(|present| Arc::ptr_eq(present, index)) {
+            state.distrust();
+            drop(state);
+            self.signal.wake();
+        }
+    }
+
+    /// Returns true while the index is made anew because of damage.
+    pub(crate) fn is_rebuilding(&self) -> bool {
+        self.state.lock().is_rebuilding
     }
 
     pub(super) fn is_distrusted(&self) -> bool {

@@ -6,10 +6,10 @@
 //! and `bbthumb2`, which other encoders made.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::num::NonZeroU32;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +22,8 @@ use uuid::Uuid;
 
 use super::Key;
 use crate::board::{Digest, SessionId};
+use crate::owner_files;
+use crate::owner_files::FILE_MODE;
 use crate::service::disk_room::has_room;
 
 /// The bytes of the disk that the cache may take.
@@ -35,8 +37,6 @@ const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
 const OWN_SIZE: &str = "own";
 /// A file takes whole blocks of the disk; so the number of files is bounded too.
 const BLOCK_BYTES: u64 = 4096;
-const FILE_MODE: u32 = 0o600;
-const DIR_MODE: u32 = 0o700;
 
 pub(super) struct Cache {
     root: PathBuf,
@@ -99,7 +99,7 @@ impl Cache {
             let index = found(&self.root).unwrap_or_else(|error| {
                 if error.kind() != io::ErrorKind::NotFound {
                     tracing::warn!(cache = %self.root.display(), %error, "deleted the thumbnail cache");
-                    remove_all(&self.root);
+                    remove(&self.root);
                 }
                 Index::default()
             });
@@ -123,7 +123,7 @@ impl Cache {
         let keys: Vec<Key> = of_it.collect();
         keys.into_iter().for_each(|key| index.remove(key));
         drop(index);
-        remove_all(&self.root.join(session.to_string()));
+        remove(&self.root.join(session.to_string()));
     }
 
     /// Returns a thumbnail, if its file is undamaged.
@@ -136,6 +136,8 @@ impl Cache {
             None => {
                 tracing::debug!(file = %path.display(), "a cached thumbnail is damaged; making a new one");
                 self.index().lock().remove(key);
+                // A directory in its place would keep out the new one.
+                remove(&path);
             }
         }
         read
@@ -158,13 +160,13 @@ impl Cache {
         let surplus = index.surplus(self.bytes_max);
         drop(index);
         for key in surplus {
-            remove_file(&self.path(key));
+            remove(&self.path(key));
         }
     }
 
     fn write(&self, key: Key, made: &Thumbnail) -> io::Result<()> {
         let home = self.root.join(key.0.to_string());
-        DirBuilder::new().recursive(true).mode(DIR_MODE).create(&home)?;
+        owner_files::make_dir(&home)?;
         // Each of two writers of the same thumbnail has a temporary file; the second replaces the first.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let temporary = home.join(format!("{number}.tmp"));
@@ -175,7 +177,7 @@ impl Cache {
             fs::rename(&temporary, self.path(key))
         });
         if written.is_err() {
-            remove_file(&temporary);
+            remove(&temporary);
         }
         written
     }
@@ -272,19 +274,9 @@ fn key_of(session: SessionId, path: &Path) -> Option<Key> {
     (name(key) == text).then_some(key)
 }
 
-fn remove_all(dir: &Path) {
-    if let Err(error) = fs::remove_dir_all(dir)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(dir = %dir.display(), %error, "thumbnails could not be deleted");
-    }
-}
-
-fn remove_file(path: &Path) {
-    if let Err(error) = fs::remove_file(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(file = %path.display(), %error, "a thumbnail could not be deleted");
+fn remove(path: &Path) {
+    if let Err(error) = owner_files::remove(path) {
+        tracing::warn!(path = %path.display(), %error, "a part of the thumbnail cache could not be deleted");
     }
 }
 

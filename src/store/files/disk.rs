@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::FsWord;
 
 use super::reserve::Reserve;
+pub(crate) use crate::owner_files::{DIR_MODE, FILE_MODE};
 use crate::store::{FREE_BYTES_MIN, FreeSpace, SqliteOptions, StoreError};
 
 /// Bytes left free besides the reserve, for unavoidable writes: the log's index, a few pages.
@@ -20,9 +21,6 @@ const NEAR_TIMES: u64 = 16;
 
 /// The numbers of btrfs, bcachefs and ZFS (statfs(2)).
 const COPYING: [FsWord; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
-
-pub(crate) const FILE_MODE: u32 = 0o600;
-pub(crate) const DIR_MODE: u32 = 0o700;
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {

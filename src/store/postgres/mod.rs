@@ -35,8 +35,8 @@ use hints::Hints;
 use leader::Pulse;
 
 use super::{
-    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, PostgresFailure, RowQuery, Run,
-    SharedStore, SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
+    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, PostgresFailure,
+    RowQuery, Run, SharedStore, SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
 use crate::error_chain::Chain;

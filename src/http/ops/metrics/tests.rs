@@ -32,6 +32,7 @@ const STATS: Stats = Stats {
     room_bytes: Some(0),
     health: Health::Ready,
     is_clock_held: false,
+    is_search_rebuilding: false,
 };
 
 /// All series of a server in which everything has happened once, by name, with the text of their labels.

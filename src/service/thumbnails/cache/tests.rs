@@ -129,3 +129,24 @@ fn a_directory_with_anything_else_in_it_begins_anew() {
     fs::write(cache.root.join("stray"), "").unwrap();
     assert_eq!(opened(&dir, 1 << 20).get(key(1, 1)), None);
 }
+
+#[test]
+fn whatever_lies_in_a_thumbnails_place_is_replaced() {
+    let dir = TempDir::new().unwrap();
+    let cache = opened(&dir, 1 << 20);
+    cache.put(key(1, 1), &made(100));
+    fs::remove_file(cache.path(key(1, 1))).unwrap();
+    fs::create_dir_all(cache.path(key(1, 1)).join("within")).unwrap();
+    assert_eq!(cache.get(key(1, 1)), None);
+    cache.put(key(1, 1), &made(100));
+    assert_eq!(cache.get(key(1, 1)), Some(made(100)));
+    // A file in place of a session's directory, then of all of them.
+    for place in [cache.root.join(key(2, 1).0.to_string()), cache.root.clone()] {
+        fs::remove_dir_all(&place).ok();
+        fs::write(&place, "text").unwrap();
+        let cache = opened(&dir, 1 << 20);
+        assert_eq!(cache.get(key(1, 1)), None);
+        cache.put(key(1, 1), &made(100));
+        assert_eq!(cache.get(key(1, 1)), Some(made(100)));
+    }
+}

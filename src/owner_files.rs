@@ -1,0 +1,52 @@
+//! Files and directories for their owner alone, whatever the directory above them and the umask allow.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+pub(crate) const FILE_MODE: u32 = 0o600;
+pub(crate) const DIR_MODE: u32 = 0o700;
+
+/// The rights of the group and of others.
+const FOREIGN: u32 = 0o077;
+
+/// Creates a directory with those above it. An existing one is narrowed.
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)?;
+    narrow(dir, DIR_MODE);
+    Ok(())
+}
+
+/// Creates an empty file, for a program that would make it readable for all. An existing one is narrowed.
+pub(crate) fn make_file(file: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(FILE_MODE).open(file)?;
+    narrow(file, FILE_MODE);
+    Ok(())
+}
+
+/// Takes the rights of others away, if there is anything there and it has any.
+pub(crate) fn narrow(path: &Path, mode: u32) {
+    let Ok(found) = fs::metadata(path) else { return };
+    if found.permissions().mode() & FOREIGN == 0 {
+        return;
+    }
+    if let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode)) {
+        let path = path.display();
+        tracing::warn!(%path, %error, "other users can read a cache, whose mode cannot be changed; change its owner");
+    }
+}
+
+/// Removes a file, or a directory with all in it, if there is one.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
