@@ -61,6 +61,7 @@ OPERATIONS = {
     "past": ("GET", f"{SESSION}/trajectories?limit=10&at={{n}}", None),
     "fork": ("POST", f"{SESSION}/fork", b'{"to":"victim-fork-{n}"}'),
     "thumbnail": ("GET", f"{SESSION}/screenshots/1/image?max_px={{n}}", None),
+    "search": ("GET", "/v1/search?q=spreadsheet+sheet&session=victim&limit=5", None),
     "board": ("PUT", f"{SESSION}-board/blackboard", b'{"questions":[],"requests":[{"step":{n}}]}'),
 }
 ALWAYS = ["append", "page", "prompt"]
@@ -214,6 +215,12 @@ def messages(server):
     return [Request("POST", "/mcp", (head % (tool, members)).encode()) for tool in ("no_such_tool", "read_log")]
 
 
+def searches(_server):
+    """Searches for many words at once, in long texts."""
+    words = "+".join(f"w{n}*" for n in range(10, 42))
+    return [Request("GET", f"/v1/search?q={words}&limit=100&after={{n}}", first=0, turn=50)]
+
+
 GZIP = {"Content-Encoding": "gzip"}
 LARGE = "/v1/sessions/large"
 SLOWLY = (8 << 10, 0.5)
@@ -295,6 +302,7 @@ CASES = {
         Request("GET", f"{LARGE}/screenshots/1/image?max_px={{n}}", first=100, turn=2000)], does="thumbnail"),
     "idle": Case(nothing, idles, 300, lambda _: [], comes_anew=True, serve=("--connections-max", "300")),
     "mcp-messages": Case(nothing, asks, 4, messages, serve=UNLIMITED),
+    "searches": Case(large, asks, 8, searches, does="search", serve=UNLIMITED),
     "flood-reads": Case(nothing, floods, 200, lambda _: [
         Request("GET", "/v1/sessions?limit=1")], (16,), serve=UNLIMITED),
     "flood-writes": Case(nothing, floods, 200, lambda _: [

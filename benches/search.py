@@ -7,6 +7,8 @@ Fills a server with N items (1,000,000) of 800 bytes in 100 sessions: words draw
 two words, drawn alike, as often as `--queries` says (300), first alone and then beside 5,000 writes a second, and tells
 the median and the 95th percentile of the answers' times; the index's and the texts' bytes; resident memory.
 
+Then fills another server with N items in 10,000 sessions, and asks the same with a token that reaches 1,000 of them.
+
 The price: appends of one client with 64 connections for S seconds (8) to a server with `--search on` and to one with
 `--search off`, in turn, five times each; the ratio of the medians. Reports and judges nothing.
 """
@@ -29,6 +31,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests")
 from board_server import Server
 
 WORDS, SESSIONS, AT_ONCE, BYTES = 50_000, 100, 1000, 800
+# Many sessions, of which a token reaches some.
+MANY, REACHED, TOKEN_PATTERN = 10_000, 1_000, "in-*"
 WRITES_PER_S = 5000
 RANDOM = random.Random(1)
 VOCABULARY = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=RANDOM.randint(3, 10))) for _ in range(WORDS)]
@@ -43,8 +47,10 @@ def text():
     return " ".join(RANDOM.choices(VOCABULARY, cum_weights=WEIGHTS, k=130))[:BYTES]
 
 
-def ask(connection, method, path, body=None):
+def ask(connection, method, path, body=None, token=None):
     headers = {"Content-Type": "application/json"} if body else {}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
     read = answer.read()
@@ -53,20 +59,20 @@ def ask(connection, method, path, body=None):
     return json.loads(read)
 
 
-def fill(server, items):
+def fill(server, items, sessions=SESSIONS, name="s{}".format, token=None):
     connection = http.client.HTTPConnection(*server.address, timeout=120)
-    revision, size = {}, 0
-    for batch in range(items // AT_ONCE):
-        session = f"s{batch % SESSIONS}"
-        texts = [text() for _ in range(AT_ONCE)]
+    revision, size, at_once = {}, 0, min(AT_ONCE, items // sessions)
+    for batch in range(items // at_once):
+        session = name(batch % sessions)
+        texts = [text() for _ in range(at_once)]
         size += sum(map(len, texts))
         body = json.dumps([{"t": one} for one in texts])
-        revision[session] = ask(connection, "POST", f"/v1/sessions/{session}/trajectories", body)["revision"]
+        revision[session] = ask(connection, "POST", f"/v1/sessions/{session}/trajectories", body, token)["revision"]
     begun = time.monotonic()
     for session, last in revision.items():
         while True:
             try:
-                ask(connection, "GET", f"/v1/search?q=zz&session={session}&min_revision={last}&wait=60s")
+                ask(connection, "GET", f"/v1/search?q=zz&session={session}&min_revision={last}&wait=60s", token=token)
                 break
             except RuntimeError as error:
                 if "503" not in str(error):
@@ -76,13 +82,13 @@ def fill(server, items):
     return size
 
 
-def queries(server, number):
+def queries(server, number, token=None):
     connection = http.client.HTTPConnection(*server.address, timeout=120)
     times = []
     for _ in range(number):
         path = f"/v1/search?q={urllib.parse.quote(word() + ' ' + word())}"
         begun = time.perf_counter()
-        ask(connection, "GET", path)
+        ask(connection, "GET", path, token=token)
         times.append((time.perf_counter() - begun) * 1000)
     return f"median {statistics.median(times):.1f} ms, p95 {statistics.quantiles(times, n=20)[-1]:.1f} ms"
 
@@ -109,6 +115,22 @@ def rate_of(process):
     return float(next(line.split(":")[1] for line in out.splitlines() if line.startswith("Requests/sec")))
 
 
+def created(server, name, *arguments):
+    """A new token."""
+    return server.run("token", "create", "--name", name, *arguments).stdout.split()[-1]
+
+
+def many_sessions(server, items, number):
+    """Queries with a token that reaches some of many sessions."""
+    with Server(server, arguments=["--memory-budget", "4GiB", "--token-rate", "0"]) as other:
+        admin = created(other, "admin", "--scopes", "admin")
+        reader = created(other, "reader", "--scopes", "read", "--sessions", TOKEN_PATTERN)
+        every = MANY // REACHED
+        fill(other, items, MANY, lambda n: f"{'in' if n % every == 0 else 'out'}-{n}", admin)
+        print(f"two words, {REACHED} sessions in reach of {MANY}:", queries(other, number, reader))
+        print(f"two words, all {MANY} in reach:", queries(other, number, admin))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--server", default="target/release/blackboard")
@@ -129,6 +151,7 @@ def main():
         print(f"the writes were {rate_of(load):.0f} a second")
         status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
         print(next(line for line in status.splitlines() if line.startswith("VmHWM")))
+    many_sessions(wanted.server, wanted.items, wanted.queries)
     rates = {"on": [], "off": []}
     for mode in ["on", "off", "off", "on", "on", "off", "off", "on", "on", "off"]:
         with Server(wanted.server, arguments=["--search", mode]) as server:
