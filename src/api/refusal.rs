@@ -267,7 +267,7 @@ impl From<ServiceError> for Refusal {
             ServiceError::CommitTooLarge { .. }
             | ServiceError::Overloaded
             | ServiceError::SearchOff
-            | ServiceError::SearchTooLong
+            | ServiceError::SearchTooLong { .. }
             | ServiceError::SearchNotReady
             | ServiceError::Poisoned { .. }
             | ServiceError::Busy

@@ -89,7 +89,7 @@ impl Caller {
     pub fn patterns(&self) -> Option<&[SessionPattern]> {
         match &self.0 {
             Kind::Anyone(_) | Kind::Signed => None,
-            Kind::Bearer(grant) => Some(&grant.token().sessions),
+            Kind::Bearer { grant, .. } => Some(&grant.token().sessions),
             Kind::Nobody => Some(&[]),
         }
     }

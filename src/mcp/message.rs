@@ -60,14 +60,14 @@ pub(super) async fn received(body: Bytes, extra: bool) -> Result<Received, Box<R
     let bytes = body.len();
     let looked = work(bytes, move || Ok(look(&body, extra))).await;
     let failed = |_| {
-        let why = "the server failed; its log has the cause".to_owned();
-        Err(refusal(ErrorCode::INTERNAL_ERROR, why))
+        let why = "the server failed; its log has the cause";
+        Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None))
     };
-    looked.unwrap_or_else(failed).map_err(Box::new)
+    looked.unwrap_or_else(failed).map_err(|error| Box::new(rejected(error)))
 }
 
 /// Takes the arguments of a tool out of a message. Those of a tool that does not exist are dropped unread.
-fn look(body: &Bytes, extra: bool) -> Result<Received, Response> {
+fn look(body: &Bytes, extra: bool) -> Result<Received, ErrorData> {
     let text = document(body)?;
     let Some(Called { name, arguments }) = Called::of(text) else {
         check_outside(text)?;
@@ -107,15 +107,15 @@ impl<'a> Called<'a> {
 }
 
 /// Returns the text of a body, which must be one JSON object.
-fn document(body: &[u8]) -> Result<&str, Response> {
+fn document(body: &[u8]) -> Result<&str, ErrorData> {
     match json::document(body) {
         Err(json::Malformed { line, column, reason }) => {
             let why = format!("line {line}, column {column}: {reason}");
-            Err(refusal(ErrorCode::PARSE_ERROR, why))
+            Err(ErrorData::new(ErrorCode::PARSE_ERROR, why, None))
         }
         Ok(text) if json::kind(text.get()) != Kind::Object => {
             let found = json::kind(text.get()).with_article();
-            Err(unread(&format!("expected one message, as an object; found {found}")))
+            Err(invalid(format!("expected one message, as an object; found {found}")))
         }
         Ok(text) => Ok(text.get()),
     }
@@ -140,9 +140,9 @@ fn without_arguments(message: &str) -> String {
 }
 
 /// Refuses a message or arguments of too many values.
-fn check(text: &str) -> Result<(), Response> {
+fn check(text: &str) -> Result<(), ErrorData> {
     if Tokens::new(text).nth(TOKENS_MAX).is_some() {
-        return Err(unread(&format!(
+        return Err(invalid(format!(
             "the message has more than {TOKENS_MAX} names, values and brackets; send less at once"
         )));
     }
@@ -150,10 +150,10 @@ fn check(text: &str) -> Result<(), Response> {
 }
 
 /// Refuses too much outside a tool's arguments.
-fn check_outside(text: &str) -> Result<(), Response> {
+fn check_outside(text: &str) -> Result<(), ErrorData> {
     let is_large = text.len() > OUTSIDE_BYTES_MAX;
     if is_large || Tokens::new(text).nth(OUTSIDE_TOKENS_MAX).is_some() {
-        return Err(unread(&format!(
+        return Err(invalid(format!(
             "the message has more than {OUTSIDE_BYTES_MAX} bytes, or more than {OUTSIDE_TOKENS_MAX} names, values and \
              brackets, outside a tool's 'arguments'; send less there"
         )));
@@ -164,17 +164,18 @@ fn check_outside(text: &str) -> Result<(), Response> {
 /// Replaces the library's answer to a message that it cannot read.
 pub(super) fn answered(response: Response, is_json: bool) -> Response {
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return unread("the message is none of the protocol, or nested deeper than 128 levels");
+        let why = "the message is none of the protocol, or nested deeper than 128 levels";
+        return rejected(invalid(why.to_owned()));
     }
     response
 }
 
-fn unread(why: &str) -> Response {
-    refusal(ErrorCode::INVALID_REQUEST, why.to_owned())
+fn invalid(why: String) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why, None)
 }
 
-fn refusal(code: ErrorCode, why: String) -> Response {
-    let error = JsonRpcError::new(None, ErrorData::new(code, why, None));
+fn rejected(error: ErrorData) -> Response {
+    let error = JsonRpcError::new(None, error);
     let body = serde_json::to_vec(&error).unwrap_or_default();
     let mut response = Response::new(Body::from(Bytes::from(body)));
     *response.status_mut() = StatusCode::BAD_REQUEST;

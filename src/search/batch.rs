@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
-use super::index::{Position, signed};
 use super::log_key::log_key;
 use super::postings::{Postings, class_of, put, take};
 use super::segment::{Filed, SegmentReader, SegmentWriter};
 use super::text::segmented;
 use super::words::Words;
-use crate::board::{AgentName, LogName, Seq, SessionName, Timestamp};
+use crate::board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
 
 /// The number of words up to which the segments of a log are merged whenever it grows.
 const SMALL_WORDS: u64 = 2000;
@@ -25,6 +24,15 @@ const SEGMENT_WORDS_MAX: u64 = 1 << 20;
 /// A session within the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(pub(super) i64);
+
+/// How far the index has followed a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The session's identity.
+    pub session: SessionId,
+    /// The revision whose entries are indexed.
+    pub revision: Revision,
+}
 
 /// An entry to be indexed.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +60,9 @@ pub struct Batch<'a> {
     /// Entries that are not written, by log and seq.
     gathered: BTreeMap<Log, BTreeMap<u64, Gathered>>,
 }
+
+/// The words of the entries of a log, in order, with their postings.
+type Inverted = Vec<(Vec<u8>, Postings)>;
 
 /// An entry that is not written.
 #[derive(Debug)]
@@ -284,7 +295,7 @@ impl<'a> Batch<'a> {
     fn inverted(
         &self,
         gathered: &BTreeMap<Log, BTreeMap<u64, Gathered>>,
-    ) -> Result<Vec<Vec<(Vec<u8>, Postings)>>, SearchError> {
+    ) -> Result<Vec<Inverted>, SearchError> {
         // Each document's log, and its number in the log's new segment.
         let numbers: Vec<(usize, u32)> = gathered
             .values()
@@ -292,7 +303,7 @@ impl<'a> Batch<'a> {
             .flat_map(|(log, entries)| (0..).zip(entries).map(move |(number, _)| (log, number)))
             .collect();
         let texts = gathered.values().flat_map(BTreeMap::values).map(|one| one.text.clone());
-        let mut inverted: Vec<Vec<(Vec<u8>, Postings)>> = Vec::new();
+        let mut inverted: Vec<Inverted> = Vec::new();
         inverted.resize_with(gathered.len(), Vec::new);
         let mut lengths = vec![0_u32; numbers.len()];
         let mut found: Vec<(Vec<u8>, u32, u32)> = Vec::new();
@@ -457,6 +468,11 @@ fn merged_from(segments: &[Segment]) -> usize {
         (words, from) = (all, at);
     }
     from
+}
+
+/// SQLite's integers are signed. No seq or revision is this large.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// The columns of a segment.

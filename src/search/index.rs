@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, params};
 use uuid::Uuid;
 
-use super::batch::{Batch, SEGMENT, Segment, SegmentRow, SessionKey};
+use super::batch::{Batch, Position, SEGMENT, Segment, SegmentRow, SessionKey};
 use super::error::SearchError;
 use super::log_key::log_of;
 use super::matching::matches;
@@ -63,15 +63,6 @@ struct Writer {
 struct Readers {
     idle: Vec<Connection>,
     is_closed: bool,
-}
-
-/// How far the index has followed a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The session's identity.
-    pub session: SessionId,
-    /// The revision whose entries are indexed.
-    pub revision: Revision,
 }
 
 /// The memory of a session's position in a table by name, with a name of usual length.
@@ -260,11 +251,6 @@ impl Index {
         }
         Ok(())
     }
-}
-
-/// SQLite's integers are signed. No seq or revision is this large.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn named(name: &[u8]) -> Option<SessionName> {

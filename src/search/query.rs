@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(parsed("a-b -\"c de\"* -e"), r#"("a-b") NOT ("c de" * OR "e")"#);
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
-        assert_eq!(parsed("a b a -c -c \"b\" b*"), r#"("a" AND "b" AND "b" *) NOT ("c")"#);
+        assert_eq!(parsed("a bb a -c -c \"bb\" bb*"), r#"("a" AND "bb" AND "bb" *) NOT ("c")"#);
         assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
     }
 

@@ -136,8 +136,9 @@ impl Block {
             word.clone_into(&mut self.first);
         }
         put(&mut self.data, shared as u64);
-        put(&mut self.data, (word.len() - shared) as u64);
-        self.data.extend_from_slice(&word[shared..]);
+        let (_, rest) = word.split_at(shared);
+        put(&mut self.data, rest.len() as u64);
+        self.data.extend_from_slice(rest);
         put(&mut self.data, list.len() as u64);
         self.data.extend_from_slice(list);
         word.clone_into(&mut self.last);
@@ -245,7 +246,7 @@ impl AllWords<'_> {
         let sql =
             "SELECT word, part, data FROM blocks WHERE segment = ?1 AND (word, part) > (?2, ?3)
             ORDER BY word, part LIMIT 1";
-        let (word, part) = self.after.take().unwrap_or_else(|| (Vec::new(), -1));
+        let (word, part) = self.after.clone().unwrap_or_else(|| (Vec::new(), -1));
         let mut select = self.connection.prepare_cached(sql)?;
         let row = select.query_row(params![self.segment, word, part], Row::read).optional()?;
         let Some(row) = row else { return Ok(()) };

@@ -68,10 +68,12 @@ pub enum ServiceError {
     SearchOff,
     /// A search took longer than it may.
     #[error(
-        "the search took longer than {} s; ask for rarer words, or in fewer sessions by 'session' or 'prefix'",
-        super::search::SEARCH_TIME_MAX.as_secs()
+        "the search took longer than {max_s} s; ask for rarer words, or in fewer sessions by 'session' or 'prefix'"
     )]
-    SearchTooLong,
+    SearchTooLong {
+        /// The limit in seconds.
+        max_s: u64,
+    },
     /// The search index does not have all sessions yet.
     #[error("the search index is being made; try again later")]
     SearchNotReady,
@@ -213,7 +215,9 @@ impl ServiceError {
             Self::RevisionNotReached { .. } => Code::RevisionNotReached,
             Self::Compacted { .. } => Code::HistoryCompacted,
             Self::Archive { fault, .. } => fault.code(),
-            Self::Overloaded | Self::SearchTooLong | Self::SearchNotReady => Code::Overloaded,
+            Self::Overloaded | Self::SearchTooLong { .. } | Self::SearchNotReady => {
+                Code::Overloaded
+            }
             Self::SearchOff => Code::RouteNotFound,
             Self::Poisoned { .. } => Code::StorePoisoned,
             Self::StoreFull | Self::Store(StoreError::Full) => Code::StoreFull,

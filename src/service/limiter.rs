@@ -20,17 +20,21 @@ pub(super) type Permit = Place;
 impl WaitLimiter {
     /// A limiter for short work, with the maximum at once and the maximum waiting.
     pub(super) fn new(at_once_max: u64, waiting_max: usize) -> Self {
-        Self(Limiter::new(at_once_max, waiting_max, Share::All))
+        Self::sharing(at_once_max, waiting_max, Share::All)
     }
 
     /// A limiter for work that takes long: one at once per client.
     pub(super) fn one_each(at_once_max: u64, waiting_max: usize) -> Self {
-        Self(Limiter::new(at_once_max, waiting_max, Share::One))
+        Self::sharing(at_once_max, waiting_max, Share::One)
     }
 
     /// A limiter for work as long as the client likes: the maximum at once is per client and leaves a rest.
     pub(super) fn held(at_once_max: u64, waiting_max: usize) -> Self {
-        Self(Limiter::new(at_once_max, waiting_max, Share::LeavesRest))
+        Self::sharing(at_once_max, waiting_max, Share::LeavesRest)
+    }
+
+    fn sharing(at_once_max: u64, waiting_max: usize, share: Share) -> Self {
+        Self(Limiter::new(at_once_max, waiting_max, share))
     }
 
     /// Waits for a turn.

@@ -42,7 +42,7 @@ pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use maintenance::check::{DamagedImage, Soundness, check, check_counted};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession, SearchPlace};
-pub use search::{Hit, Hits, SEARCH_TIME_MAX, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
+pub use search::{Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
 pub use sessions::list::{Listed, Listing};
 pub use sessions::recent_commits::{COMMITS_AT_ONCE_MAX, SharedText};
 pub use sessions::session::Published;

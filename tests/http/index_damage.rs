@@ -14,7 +14,7 @@ use crate::metrics::value;
 
 const ITEMS: u64 = 20;
 
-const PAGE: u64 = 4096;
+const PAGE: usize = 4096;
 
 /// What the log says of each damage.
 const DAMAGED: &str = "it is made anew after a pause";
@@ -46,15 +46,15 @@ async fn filled() -> Server {
     server
 }
 
-/// Overwrites the first page of the entries' table: the positions of the sessions can still be read.
-fn spoil_entries(index: &Path) {
+/// Overwrites the first page of the words' table: the positions of the sessions can still be read.
+fn spoil_words(index: &Path) {
     let database = Connection::open(index).unwrap();
     database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    let select = "SELECT rootpage FROM sqlite_master WHERE name = 'entries'";
+    let select = "SELECT rootpage FROM sqlite_master WHERE name = 'blocks'";
     let page: u32 = database.query_row(select, [], |row| row.get(0)).unwrap();
     drop(database);
     let file = fs::OpenOptions::new().write(true).open(index).unwrap();
-    file.write_all_at(&[0xff; PAGE as usize], u64::from(page - 1) * PAGE).unwrap();
+    file.write_all_at(&[0xff; PAGE], u64::from(page - 1) * PAGE as u64).unwrap();
 }
 
 async fn damages(server: &Server) -> f64 {
@@ -66,7 +66,7 @@ async fn damages(server: &Server) -> f64 {
 async fn damage_that_a_write_meets_is_mended_once() {
     let mut server = filled().await;
     assert!(server.stop().success());
-    spoil_entries(&index(&server));
+    spoil_words(&index(&server));
     server.start_again();
     let last = append(&server, ITEMS + 1).await;
     assert_eq!(found(&server, &last).await as u64, ITEMS + 1);
@@ -85,7 +85,7 @@ async fn damage_that_a_write_meets_is_mended_once() {
 async fn damage_that_a_query_meets_cannot_reach_the_new_file() {
     let mut server = filled().await;
     assert!(server.stop().success());
-    spoil_entries(&index(&server));
+    spoil_words(&index(&server));
     server.start_again();
     let met = server.get("/v1/search?q=common&session=s&min_revision=1&wait=60s").await;
     met.problem(503, "overloaded");
@@ -94,9 +94,9 @@ async fn damage_that_a_query_meets_cannot_reach_the_new_file() {
     // A connection to the file before, when it closes, does not remove the log of this one.
     let reader =
         Connection::open_with_flags(index(&server), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-    let entries: i64 =
-        reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
-    assert_eq!(entries.cast_unsigned(), ITEMS + 1);
+    let last: i64 =
+        reader.query_row("SELECT max(last_seq) FROM segments", [], |row| row.get(0)).unwrap();
+    assert_eq!(last.cast_unsigned(), ITEMS + 1);
     assert_eq!(damages(&server).await, 1.0);
 }
 
@@ -137,11 +137,14 @@ fn execute(index: &Path, sql: &str) {
     Connection::open(index).unwrap().execute_batch(sql).unwrap();
 }
 
+/// Does something to the index at a path.
+type Harm = &'static dyn Fn(&Path);
+
 #[tokio::test]
 async fn whatever_lies_in_the_place_of_the_index_is_replaced() {
     let mut server = filled().await;
     let (index, mut n) = (index(&server), ITEMS);
-    let harms: [(&str, &dyn Fn(&Path)); 9] = [
+    let harms: [(&str, Harm); 9] = [
         ("no database", &|index| fs::write(index, vec![7; 1 << 16]).unwrap()),
         ("an empty file", &|index| fs::write(index, "").unwrap()),
         ("a directory", &|index| {
@@ -160,8 +163,8 @@ async fn whatever_lies_in_the_place_of_the_index_is_replaced() {
         }),
         ("another type", &|index| execute(index, "UPDATE sessions SET session = 'text'")),
         ("no origin", &|index| execute(index, "DELETE FROM origin")),
-        ("no words", &|index| execute(index, "DROP TABLE words")),
-        ("no config", &|index| execute(index, "UPDATE words_config SET v = 9")),
+        ("no words", &|index| execute(index, "DROP TABLE blocks")),
+        ("other bytes", &|index| execute(index, "UPDATE blocks SET data = zeroblob(100)")),
     ];
     for (what, harm) in harms {
         assert!(server.stop().success(), "{what}");

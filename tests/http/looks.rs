@@ -48,6 +48,8 @@ async fn filled() -> Server {
         board.post("requests", &format!("{{\"n\":{n}}}")).await.is(201);
     }
     ask(board.typed(Method::POST, "screenshots", "image/png", noise(60, 50))).await.is(201);
+    // The index has its files then.
+    server.get("/v1/search?q=none&session=s&min_revision=1&wait=60s").await.is(200);
     server
 }
 

@@ -28,7 +28,7 @@ async fn profiles_are_shown_as_they_were_set_and_replaced_together() {
     let text = board.get("").await.is(200).text().to_owned();
     assert!(text.contains(PROFILES), "{text}");
     // Another setting leaves them, and setting them as they are changes nothing.
-    board.put("", r#"{"settings":{"ttl":"30d"}}"#).await.is(200);
+    board.put("", r#"{"settings":{"max_items":9}}"#).await.is(200);
     let before = board.get("").await.revision();
     board.put("", &asking(PROFILES)).await.is(200);
     assert_eq!(board.get("").await.revision(), before);

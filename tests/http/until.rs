@@ -114,7 +114,8 @@ async fn a_claim_and_an_end_are_waited_for() {
     assert_eq!(woken(done).await.is(200).json()["done"]["result"], 1);
     // A claim that has ended was one.
     board.get("requests/1?until=claimed").await.is(200);
-    ask(board.by("A", Method::PUT, "requests/2/claim", r#"{"ttl":"20ms"}"#)).await.is(201);
+    // Long enough to be seen on a busy machine before it ends.
+    ask(board.by("A", Method::PUT, "requests/2/claim", r#"{"ttl":"2s"}"#)).await.is(201);
     let tag = board.get("requests/2").await.etag();
     let lapsed = unless_known(&board, &with("requests/2", LONG), &tag).await;
     assert!(lapsed.is(200).json()["claim"].is_null(), "{lapsed}");

@@ -6,7 +6,6 @@ What a client gets is handed on as JSON with the protocol's names.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version

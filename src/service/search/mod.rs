@@ -39,7 +39,7 @@ const TEXTS_EVERY: Duration = Duration::from_millis(50);
 pub const SEARCHES_AT_ONCE_MAX: u64 = 2;
 
 /// The longest time that a query may take.
-pub const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
+const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The number of queries that wait for their turn.
 pub const SEARCHES_WAITING_MAX: usize = 64;
@@ -276,7 +276,7 @@ impl Service {
         let shown = compute(show).await.map_err(|_| ServiceError::Fault)?;
         shown.map_err(|error: SearchError| {
             if matches!(error, SearchError::Ended) {
-                return ServiceError::SearchTooLong;
+                return too_long();
             }
             tracing::error!(error = %Chain(&error), "the snippets of a search could not be made");
             ServiceError::Fault
@@ -311,7 +311,7 @@ fn in_store(store: &dyn Store, sought: &Sought) -> Result<Found, ServiceError> {
         limit: RANKED_MAX + 1,
         time_max: SEARCH_TIME_MAX,
     })?;
-    let mut found = found.ok_or(ServiceError::SearchTooLong)?;
+    let mut found = found.ok_or_else(too_long)?;
     let is_cut = found.len() > RANKED_MAX;
     found.truncate(RANKED_MAX);
     let ranked = found.into_iter().filter_map(|TextFound { log, seq, score }| {
@@ -331,10 +331,14 @@ fn single(phrases: &[Phrase], is_taken: impl Fn(&Phrase) -> bool) -> Vec<(String
     words.collect()
 }
 
+const fn too_long() -> ServiceError {
+    ServiceError::SearchTooLong { max_s: SEARCH_TIME_MAX.as_secs() }
+}
+
 /// A damaged index is made anew.
 fn failed(progress: &Progress, index: &Arc<Index>, error: &SearchError) -> ServiceError {
     match error {
-        SearchError::Ended => return ServiceError::SearchTooLong,
+        SearchError::Ended => return too_long(),
         SearchError::Closed => return ServiceError::SearchNotReady,
         SearchError::Damaged => progress.distrust_if_present(index),
         SearchError::Sqlite(_) | SearchError::Io(_) => {}

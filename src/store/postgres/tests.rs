@@ -390,7 +390,8 @@ fn a_row_that_the_database_rejects_fails_alone() {
     });
     let rejected = append::REJECTED;
     assert_eq!(outcomes, [Outcome::Appended, rejected, rejected, Outcome::Appended]);
-    let heads = store.heads(&[b"a".to_vec(), b"c".to_vec(), b"d".to_vec()]).unwrap();
+    let asked = [b"a", b"c", b"d"].map(|name| (name.to_vec(), Revision(0)));
+    let heads = store.heads(&asked).unwrap();
     let heads: Vec<_> = heads.iter().map(|head| head.map(|head| head.revision.0)).collect();
     assert_eq!(heads, [Some(3), Some(2), None]);
     // A label of an older store's archive; no list can ask for it.

@@ -23,8 +23,8 @@ use crate::store::{StoreError, TextChange, TextFound, TextLog, TextQuery, TextSt
 /// The last place in a text that a vector of PostgreSQL tells.
 const PLACE_MAX: u32 = 16_383;
 
-/// The bytes of a mark's digest. Two logs with one mark cost each other time, but find nothing of each other.
-const MARK_BYTES: usize = 8;
+/// The characters of a mark, of 6 bits each. Two logs with one mark cost each other time, but find nothing of each other.
+const MARK_LETTERS: usize = 11;
 
 /// Stands for the mark in a query. No word has it.
 const MARK: char = '\u{1}';
@@ -33,8 +33,8 @@ const MARK: char = '\u{1}';
 fn mark(session: Uuid, log: &str) -> String {
     let mut digest = Sha256::new_with_prefix(session.as_bytes());
     digest.update(log);
-    let digest = digest.finalize();
-    let mut out = URL_SAFE_NO_PAD.encode(&digest[..MARK_BYTES]);
+    let mut out = URL_SAFE_NO_PAD.encode(digest.finalize());
+    out.truncate(MARK_LETTERS);
     out.push(' ');
     out
 }

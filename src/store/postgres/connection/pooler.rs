@@ -45,8 +45,10 @@ fn not_begun(error: tokio_postgres::Error) -> StoreError {
 async fn session(client: &Client) -> Result<String, StoreError> {
     let answer = client.simple_query(SESSION).await.map_err(failed)?;
     let row = answer.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
+        SimpleQueryMessage::Row(row) => Some(row),
+        // The enum is not exhaustive.
+        SimpleQueryMessage::CommandComplete(_) | SimpleQueryMessage::RowDescription(_) | _ => None,
     });
+    let row = row.and_then(|row| row.get(0));
     Ok(row.unwrap_or_default().to_owned())
 }

@@ -40,13 +40,13 @@ impl Packer {
     /// Compresses bytes, or stores them plain if that is not longer.
     pub(crate) fn pack(&mut self, raw: &[u8]) -> Vec<u8> {
         let compressed = self.0.as_mut().and_then(|zstd| zstd.compress(raw).ok());
-        packed(raw, compressed)
+        packed(raw, compressed.as_deref())
     }
 
     /// Compresses bytes in blocks that end at these places, besides those that zstd chooses.
     pub(crate) fn pack_in_blocks(&mut self, raw: &[u8], ends: &[usize]) -> Vec<u8> {
         let compressed = self.0.as_mut().and_then(|zstd| compress_in_blocks(zstd, raw, ends).ok());
-        packed(raw, compressed)
+        packed(raw, compressed.as_deref())
     }
 }
 
@@ -67,9 +67,9 @@ fn compress_in_blocks(
     encoder.finish()
 }
 
-fn packed(raw: &[u8], compressed: Option<Vec<u8>>) -> Vec<u8> {
-    let (form, bytes) = match &compressed {
-        Some(shorter) if shorter.len() < raw.len() => (ZSTD, shorter.as_slice()),
+fn packed(raw: &[u8], compressed: Option<&[u8]>) -> Vec<u8> {
+    let (form, bytes) = match compressed {
+        Some(shorter) if shorter.len() < raw.len() => (ZSTD, shorter),
         Some(_) | None => (PLAIN, raw),
     };
     let length = u32::try_from(raw.len()).unwrap_or(u32::MAX);

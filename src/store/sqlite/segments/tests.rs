@@ -110,6 +110,7 @@ fn a_flipped_bit_costs_little_of_what_is_before_it() {
         database(&whole).query_one(select, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     assert!(packed < raw / 2, "{packed} of {raw}");
     let packed = usize::try_from(packed).unwrap();
+    let mut damaged = 0;
     for eighth in 1..8 {
         let dir = TempDir::new().unwrap();
         std::fs::copy(whole.path().join("blackboard.db"), dir.path().join("blackboard.db"))
@@ -117,14 +118,20 @@ fn a_flipped_bit_costs_little_of_what_is_before_it() {
         flip(&dir, "segment", "body", packed * eighth / 8);
         let store = open(dir.path());
         let (mut kept, mut page) = (0, store.commits(ANNA, Revision(0), ALL));
-        while let Ok(commits) = &page {
-            kept = commits.last().unwrap().0.0;
+        while let Ok(commits) = &page
+            && let Some((last, _)) = commits.last()
+        {
+            kept = last.0;
             page = store.commits(ANNA, Revision(kept), ALL);
         }
-        assert!(matches!(page, Err(StoreError::DamagedSegment { .. })), "{page:?}");
-        let (least, most) = (300 * eighth as u64 / 8 / 2, 300);
-        assert!((least..most).contains(&kept), "{kept} of 300 before {eighth}/8");
+        assert!(kept >= 300 * eighth as u64 / 8 / 2, "{kept} of 300 before {eighth}/8");
+        // A bit that no commit needs, such as one that fills up a byte, costs nothing.
+        if kept < 300 {
+            assert!(matches!(page, Err(StoreError::DamagedSegment { .. })), "{page:?}");
+            damaged += 1;
+        }
     }
+    assert!(damaged > 3, "{damaged}");
 }
 
 #[test]
