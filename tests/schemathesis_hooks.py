@@ -29,10 +29,10 @@ def map_query(context, query):
     """A claim goes with its fence: one without the other is refused. A wait needs something to wait for,
     and nothing that was is waited for; tests/http waits. A value to wait for is JSON. A default goes with the end
     that it is for. A signature is of one image and goes with its end: tests/http signs. A plan names requests that
-    exist: tests/http plans."""
+    exist: tests/http plans. A profile is one that the session has: tests/http sets some."""
     if not query:
         return query
-    left_out = set()
+    left_out = {"profile"}
     if ("claim" in query) != ("fence" in query):
         left_out |= {"claim", "fence"}
     if WAIT.fullmatch(str(query.get("wait", ""))):
