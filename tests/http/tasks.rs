@@ -154,6 +154,11 @@ async fn the_oldest_that_matches_is_claimed() {
         (0..17).map(|n| (n.to_string(), json!(n))).collect::<serde_json::Map<_, _>>().into();
     let many = json!({"match":many}).to_string();
     refuses(&board, claim_next(&board, "A", "", &many), 422, "invalid-field").await;
+    // No item has a member of 128 levels.
+    let deep =
+        |levels| format!(r#"{{"match":{{"a":{}{}}}}}"#, "[".repeat(levels), "]".repeat(levels));
+    assert_eq!(ask(claim_next(&board, "A", "", &deep(127))).await.is(204).text(), "");
+    refuses(&board, claim_next(&board, "A", "", &deep(128)), 422, "too-deep").await;
     let nowhere = server.board("nowhere");
     ask(claim_next(&nowhere, "A", "?wait=1s", "")).await.problem(404, "session-not-found");
 }

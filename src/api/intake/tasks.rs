@@ -3,9 +3,10 @@
 use super::fields::{fence_member, named, result_member, ttl_member, value_of};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Refusal, child, invalid_field, object_required};
-use crate::board::json::{DEPTH_MAX, Kind};
+use crate::board::json::Kind;
 use crate::board::{
-    AFTER_MAX, ATTEMPTS_MAX, LogName, Plan, RequestCommand, Seq, Ttl, WANTED_MAX, Wanted, json,
+    AFTER_MAX, ATTEMPTS_MAX, ITEM_DEPTH_MAX, LogName, Plan, RequestCommand, Seq, Ttl, WANTED_MAX,
+    Wanted, json,
 };
 use crate::service::NextClaim;
 
@@ -81,7 +82,8 @@ pub(crate) fn wanted_members(at: &str, value: &str) -> Result<Wanted, Refusal> {
         if wanted.len() == WANTED_MAX {
             return Err(invalid_field(at, format!("expected at most {WANTED_MAX} members")));
         }
-        wanted.push((name, value_of(value, DEPTH_MAX, &at)?));
+        // No item has a deeper member.
+        wanted.push((name, value_of(value, ITEM_DEPTH_MAX - 1, &at)?));
     }
     Ok(Wanted(wanted.into()))
 }

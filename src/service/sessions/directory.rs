@@ -251,7 +251,12 @@ impl Directory {
 
     /// Adds a name to the list, or removes it.
     pub(crate) fn list(&self, name: &SessionName, exists: bool) {
-        note(&self.names, name, exists);
+        let is_changed = note(&self.names, name, exists);
+        if is_changed && !exists {
+            // Its place is free before the store is counted again.
+            let less = |counted: usize| counted.checked_sub(1);
+            self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok();
+        }
     }
 
     /// Returns the number of sessions that exist.
@@ -290,13 +295,13 @@ impl Directory {
     }
 }
 
-/// Adds or removes a name; takes the write lock only for a change.
-fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool) {
+/// Adds or removes a name; takes the write lock only for a change. Returns true if there was one.
+fn note(names: &RwLock<BTreeSet<SessionName>>, name: &SessionName, belongs: bool) -> bool {
     let noted = names.read().contains(name);
     if belongs && !noted {
-        names.write().insert(name.clone());
-    } else if !belongs && noted {
-        names.write().remove(name);
+        names.write().insert(name.clone())
+    } else {
+        !belongs && noted && names.write().remove(name)
     }
 }
 
@@ -313,4 +318,23 @@ pub(crate) fn some(
     };
     let range = names.range::<str, _>((start, Bound::Unbounded));
     range.take_while(|name| name.as_str().starts_with(prefix)).take(limit).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deleted_session_makes_room_before_the_store_is_counted_again() {
+        let directory = Directory::new();
+        let [a, b] = ["a", "b"].map(|name| name.parse().unwrap());
+        directory.list(&a, true);
+        directory.list(&b, true);
+        directory.set_count(5);
+        directory.list(&b, false);
+        directory.list(&b, false);
+        assert_eq!(directory.len(), 4);
+        directory.list(&a, false);
+        assert_eq!(directory.len(), 3);
+    }
 }
