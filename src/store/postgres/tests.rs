@@ -8,6 +8,8 @@ use crate::board::stored::Body;
 use crate::board::{Digest, Frame, Seal};
 use crate::store::{BlobStore as _, NameClaim, PostgresError, SessionRow};
 
+mod texts;
+
 fn url() -> PostgresUrl {
     address().parse().expect("an address")
 }
