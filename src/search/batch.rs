@@ -346,7 +346,7 @@ impl<'a> Batch<'a> {
         let filed = |(seq, Gathered { at, agent, .. }): (&u64, &Gathered)| Filed {
             seq: *seq,
             at: *at,
-            agent: agent.clone(),
+            agent: agent.as_str().into(),
         };
         self.add(log, id, writer, &entries.iter().map(filed).collect::<Vec<_>>())
     }

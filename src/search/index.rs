@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use uuid::Uuid;
 
@@ -23,7 +24,7 @@ use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
 use crate::owner_files::{self, FILE_MODE};
 
 /// The version of the file. A file of another version is made anew.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The maximum number of matches that are ranked: the best ones.
 pub const RANKED_MAX: usize = 10_000;
@@ -61,8 +62,15 @@ struct Writer {
 /// Idle connections for queries.
 #[derive(Debug, Default)]
 struct Readers {
-    idle: Vec<Connection>,
+    idle: Vec<Reader>,
     is_closed: bool,
+}
+
+/// A connection for queries, and the tokenizer of queries.
+#[derive(Debug)]
+struct Reader {
+    connection: Connection,
+    words: Words,
 }
 
 /// The memory of a session's position in a table by name, with a name of usual length.
@@ -224,24 +232,27 @@ impl Index {
         reach: &Reach,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Found, SearchError> {
-        let words = Words::new()?.query(query)?;
         let reader = self.reader()?;
-        let found = found(&reader, &words, reach, goes_on)?;
+        let words = reader.words.query(query)?;
+        let found = found(&reader.connection, &words, reach, goes_on)?;
         self.give_back(reader)?;
         Ok(found)
     }
 
-    fn reader(&self) -> Result<Connection, SearchError> {
+    fn reader(&self) -> Result<Reader, SearchError> {
         let mut readers = self.readers.lock();
         if readers.is_closed {
             return Err(SearchError::Closed);
         }
-        let idle = readers.idle.pop();
+        if let Some(idle) = readers.idle.pop() {
+            return Ok(idle);
+        }
         // Opened under the lock: once the index is closed, the name is another file's.
-        idle.map_or_else(|| opened(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY), Ok)
+        let connection = opened(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        Ok(Reader { connection, words: Words::new()? })
     }
 
-    fn give_back(&self, reader: Connection) -> Result<(), SearchError> {
+    fn give_back(&self, reader: Reader) -> Result<(), SearchError> {
         let mut readers = self.readers.lock();
         if readers.is_closed {
             return Err(SearchError::Closed);
@@ -313,6 +324,8 @@ fn made(path: &Path, epoch: Epoch) -> Result<Connection, SearchError> {
 
 fn opened(path: &Path, flags: OpenFlags) -> Result<Connection, SearchError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    // A plan by the values of a query would be made anew for each one.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     // The file is made anew after a loss; what it says must still be whole.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -405,7 +418,7 @@ fn found(
         for found in matches(&segment, words, &mut left)? {
             let filed = segment.document(found.document)?;
             let is_wanted = reach.since.is_none_or(|since| filed.at >= since.0)
-                && reach.author_in(&one.log).is_none_or(|author| filed.agent == author)
+                && reach.author_in(&one.log).is_none_or(|author| *filed.agent == *author)
                 && !one.segment.dead.has(filed.seq);
             if is_wanted {
                 let (seq, score) = (filed.seq, found.score);

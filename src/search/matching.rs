@@ -5,7 +5,7 @@
 
 use super::error::SearchError;
 use super::postings::{Occurrence, Postings, length_of};
-use super::segment::SegmentReader;
+use super::segment::{Listed, SegmentReader};
 use super::words::{Phrase, QueryWords};
 
 /// The number of occurrences at which a word's weight is half of its most, times this and one (BM25's k1).
@@ -31,26 +31,66 @@ pub(super) fn matches(
     query: &QueryWords,
     left: &mut usize,
 ) -> Result<Vec<Match>, SearchError> {
-    let mut found: Option<Vec<Match>> = None;
-    for phrase in &query.wanted {
-        let occurrences = occurrences(segment, phrase, left)?;
-        let next = match found {
-            None => occurrences.iter().map(Match::of).collect(),
-            Some(found) => both(&found, &occurrences),
+    let (mut found, mut frequent): (Option<Vec<Match>>, Vec<&[u8]>) = (None, Vec::new());
+    let (words, phrases): (Vec<_>, Vec<_>) =
+        query.wanted.iter().partition(|phrase| phrase.single().is_some());
+    for phrase in words.into_iter().chain(phrases) {
+        let occurrences = match phrase.single().map(|word| segment.find(word, false)).transpose()? {
+            None => occurrences(segment, phrase, left)?,
+            Some(Listed::Nowhere) => return Ok(Vec::new()),
+            Some(Listed::Once(postings)) => counted(postings, left),
+            Some(Listed::Often) => {
+                frequent.extend(phrase.single());
+                continue;
+            }
         };
-        if next.is_empty() {
-            return Ok(next);
+        if narrow(&mut found, &occurrences) == 0 {
+            return Ok(Vec::new());
         }
-        found = Some(next);
+    }
+    // Last, since only those lists are read in which a document that the others found would be.
+    for word in frequent {
+        let postings = match &found {
+            None => segment.lists(word, false)?,
+            Some(found) => segment.lists_with(word, numbers(found))?,
+        };
+        narrow(&mut found, &counted(postings, left));
     }
     let mut found = found.unwrap_or_default();
     for phrase in &query.unwanted {
-        let unwanted = occurrences(segment, phrase, left)?;
+        let unwanted = match phrase.single().map(|word| segment.find(word, false)).transpose()? {
+            None => occurrences(segment, phrase, left)?,
+            Some(Listed::Nowhere) => continue,
+            Some(Listed::Once(postings)) => counted(postings, left),
+            Some(Listed::Often) => {
+                let word = phrase.single().unwrap_or_default();
+                counted(segment.lists_with(word, numbers(&found))?, left)
+            }
+        };
         found.retain(|one| {
             unwanted.binary_search_by_key(&one.document, |other| other.document).is_err()
         });
     }
     Ok(found)
+}
+
+fn numbers(found: &[Match]) -> impl Iterator<Item = u32> {
+    found.iter().map(|one| one.document)
+}
+
+/// Takes the number of occurrences from `left`.
+fn counted(postings: Postings, left: &mut usize) -> Vec<Occurrence> {
+    *left = left.saturating_sub(postings.occurrences.len());
+    postings.occurrences
+}
+
+/// Leaves the documents that also have these occurrences; returns their number.
+fn narrow(found: &mut Option<Vec<Match>>, occurrences: &[Occurrence]) -> usize {
+    let next = match found.take() {
+        None => occurrences.iter().map(Match::of).collect(),
+        Some(found) => both(&found, occurrences),
+    };
+    found.insert(next).len()
 }
 
 impl Match {

@@ -3,6 +3,8 @@
 //! A list is the number of documents; of each its distance from the one before and a byte with the class of its length and
 //! the number of places; then the places, of each document by their distances. Numbers are of variable length (LEB128).
 
+use std::f64::consts::SQRT_2;
+
 use super::error::SearchError;
 
 /// The occurrences of a word in one document.
@@ -32,6 +34,10 @@ const CLASS_MAX: u8 = 31;
 /// The bits of a number in each of its bytes.
 const BITS: u32 = 7;
 
+/// The most bytes of a list besides its documents: their number, and what the first one's distance, which is from zero, has
+/// more.
+const HEAD_BYTES_MAX: usize = 9;
+
 /// The bytes of a number of 64 bits.
 const NUMBER_BYTES_MAX: u32 = 10;
 
@@ -45,7 +51,8 @@ pub(super) fn class_of(words: u32) -> u8 {
 
 /// Returns the least number of words of a class.
 pub(super) fn length_of(class: u8) -> f64 {
-    2_f64.powf(f64::from(class) / 2.0)
+    let whole = f64::from(1_u32 << (class.min(CLASS_MAX) / 2));
+    if class.is_multiple_of(2) { whole } else { whole * SQRT_2 }
 }
 
 /// Adds a number to bytes.
@@ -61,8 +68,33 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     }
 }
 
+/// Returns the number of bytes that [`put`] adds.
+const fn bytes_of(number: u64) -> usize {
+    (u64::BITS - (number | 1).leading_zeros()).div_ceil(BITS) as usize
+}
+
+/// Returns the number of bytes of a document in a list.
+fn bytes_of_one(occurrence: Occurrence, before: u32, places: &[u32]) -> usize {
+    let Occurrence { document, count, .. } = occurrence;
+    let count = if count < COUNT_MAX { 0 } else { bytes_of(u64::from(count)) };
+    let mut last = 0;
+    let places = places.iter().map(|place| {
+        let distance = place - last;
+        last = *place;
+        bytes_of(u64::from(distance))
+    });
+    bytes_of(u64::from(document - before)) + 1 + count + places.sum::<usize>()
+}
+
 /// Takes a number from the beginning of bytes.
 pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
+    // Most are of one byte.
+    if let Some((byte, rest)) = bytes.split_first()
+        && *byte < 0x80
+    {
+        *bytes = rest;
+        return Ok(u64::from(*byte));
+    }
     let mut number = 0;
     for at in 0..NUMBER_BYTES_MAX {
         let (byte, rest) = bytes.split_first().ok_or(SearchError::Damaged)?;
@@ -125,19 +157,25 @@ impl Postings {
         joined
     }
 
-    /// Makes bytes of the list, in lists of at most about `bytes_max` bytes.
-    pub(super) fn encode(&self, bytes_max: usize, mut each: impl FnMut(&[u8])) {
-        let (mut list, mut size) = (Self::default(), 0);
+    /// Makes bytes of the list, in lists of at most `bytes_max` bytes or of one document. Each is given with its first
+    /// document.
+    pub(super) fn encode(&self, bytes_max: usize, mut each: impl FnMut(u32, &[u8])) {
+        let (mut list, mut size, mut before) = (Self::default(), HEAD_BYTES_MAX, 0);
+        let mut end = |list: &Self| {
+            let first = list.occurrences.first().map_or(0, |first| first.document);
+            each(first, &list.encoded());
+        };
         for (occurrence, places) in self.documents() {
-            // A document's distance, its byte, and its places.
-            size += 4 + 2 * places.len();
-            if size > bytes_max && !list.occurrences.is_empty() {
-                each(&list.encoded());
-                (list, size) = (Self::default(), 4 + 2 * places.len());
+            let more = bytes_of_one(occurrence, before, places);
+            if size + more > bytes_max && !list.occurrences.is_empty() {
+                end(&list);
+                (list, size) = (Self::default(), HEAD_BYTES_MAX);
             }
+            size += more;
+            before = occurrence.document;
             list.add(occurrence.document, occurrence.class, places);
         }
-        each(&list.encoded());
+        end(&list);
     }
 
     fn encoded(&self) -> Vec<u8> {
@@ -238,9 +276,12 @@ mod tests {
                 written.add(at, class, &places);
             }
             let (mut all, mut short) = (Postings::default(), Postings::default());
-            written.encode(bytes_max, |list| {
+            written.encode(bytes_max, |first, list| {
+                let before = all.occurrences.len();
                 all.decode(list, true).unwrap();
                 short.decode(list, false).unwrap();
+                assert_eq!(first, all.occurrences[before].document);
+                assert!(list.len() <= bytes_max || all.occurrences.len() == before + 1);
             });
             prop_assert_eq!(&short.occurrences, &written.occurrences);
             prop_assert_eq!(all, written);

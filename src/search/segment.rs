@@ -3,19 +3,26 @@
 //! A segment's rows lie side by side, so that reading it touches no other session's rows. Blocks hold words in order, each
 //! with its postings; a word with many documents has blocks of its own. Parts hold the places of documents. Every row
 //! ends with a checksum over its key and bytes.
+//!
+//! Rows are kept by their numbers, with an index of words beside them: a table by words would have whole rows in its inner
+//! pages, and a search go through twice as many.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
 use super::postings::{Occurrence, Postings, put, take, take_bytes, take_small};
 
-/// The size to which a block grows. A larger row of such a table would need pages of its own.
-const BLOCK_BYTES: usize = 900;
+/// The size to which a block grows. Two rows fill a page.
+const BLOCK_BYTES: usize = 1960;
 
 /// The number of documents in one part.
-const DOCUMENTS_IN_PART: u32 = 64;
+const DOCUMENTS_IN_PART: u32 = 256;
+
+/// The parts of a segment have numbers of this many bits.
+const PART_BITS: u32 = 20;
 
 /// The bytes of a checksum.
 const CHECKSUM_BYTES: usize = 4;
@@ -23,11 +30,9 @@ const CHECKSUM_BYTES: usize = 4;
 /// The tables of segments' rows.
 pub(super) const TABLES: &str = "
     CREATE TABLE blocks(
-        segment INTEGER NOT NULL, word BLOB NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL,
-        PRIMARY KEY (segment, word, part)) WITHOUT ROWID;
-    CREATE TABLE documents(
-        segment INTEGER NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL,
-        PRIMARY KEY (segment, part)) WITHOUT ROWID;";
+        id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, word BLOB NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL);
+    CREATE UNIQUE INDEX block_words ON blocks(segment, word, part);
+    CREATE TABLE documents(id INTEGER PRIMARY KEY, data BLOB NOT NULL);";
 
 /// The place of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +42,7 @@ pub(super) struct Filed {
     /// The time of its append.
     pub(super) at: i64,
     /// Its author; empty if not named.
-    pub(super) agent: String,
+    pub(super) agent: Rc<str>,
 }
 
 /// A segment that is being written: first its words in order, then its documents.
@@ -45,7 +50,7 @@ pub(super) struct SegmentWriter<'a> {
     connection: &'a Connection,
     segment: i64,
     block: Block,
-    part: Vec<u8>,
+    part: Part,
     documents: u32,
     /// The number of words of all documents.
     pub(super) words: u64,
@@ -61,7 +66,7 @@ struct Block {
 
 impl<'a> SegmentWriter<'a> {
     pub(super) fn new(connection: &'a Connection, segment: i64) -> Self {
-        let (block, part) = (Block::default(), Vec::new());
+        let (block, part) = (Block::default(), Part::default());
         Self { connection, segment, block, part, documents: 0, words: 0 }
     }
 
@@ -69,8 +74,8 @@ impl<'a> SegmentWriter<'a> {
     pub(super) fn word(&mut self, word: &[u8], postings: &Postings) -> Result<(), SearchError> {
         self.words += postings.places.len() as u64;
         let mut lists = Vec::new();
-        postings.encode(BLOCK_BYTES, |list| lists.push(list.to_vec()));
-        if let [list] = lists.as_slice() {
+        postings.encode(BLOCK_BYTES, |first, list| lists.push((first, list.to_vec())));
+        if let [(_, list)] = lists.as_slice() {
             if !self.block.data.is_empty()
                 && self.block.data.len() + word.len() + list.len() > BLOCK_BYTES
             {
@@ -80,20 +85,17 @@ impl<'a> SegmentWriter<'a> {
             return Ok(());
         }
         self.end_block()?;
-        for (part, list) in (0_i64..).zip(&lists) {
+        for (first, list) in &lists {
             let mut block = Block::default();
             block.add(word, list);
-            self.write_block(&block, part)?;
+            self.write_block(&block, 1 + i64::from(*first))?;
         }
         Ok(())
     }
 
     /// Adds the next document.
     pub(super) fn document(&mut self, filed: &Filed) -> Result<(), SearchError> {
-        put(&mut self.part, filed.seq);
-        put(&mut self.part, filed.at.cast_unsigned());
-        put(&mut self.part, filed.agent.len() as u64);
-        self.part.extend_from_slice(filed.agent.as_bytes());
+        self.part.add(filed);
         self.documents += 1;
         if self.documents.is_multiple_of(DOCUMENTS_IN_PART) { self.end_part() } else { Ok(()) }
     }
@@ -121,12 +123,95 @@ impl<'a> SegmentWriter<'a> {
     }
 
     fn end_part(&mut self) -> Result<(), SearchError> {
-        let part = i64::from((self.documents - 1) / DOCUMENTS_IN_PART);
-        let data = sealed(self.segment, &[], part, &std::mem::take(&mut self.part));
-        let sql = "INSERT INTO documents(segment, part, data) VALUES (?, ?, ?)";
-        self.connection.prepare_cached(sql)?.execute(params![self.segment, part, data])?;
+        let part = (self.documents - 1) / DOCUMENTS_IN_PART;
+        let data = std::mem::take(&mut self.part).bytes();
+        let data = sealed(self.segment, &[], i64::from(part), &data);
+        let sql = "INSERT INTO documents(id, data) VALUES (?, ?)";
+        self.connection.prepare_cached(sql)?.execute(params![part_id(self.segment, part), data])?;
         Ok(())
     }
+}
+
+/// Returns the number of the row with a part.
+fn part_id(segment: i64, part: u32) -> i64 {
+    segment << PART_BITS | i64::from(part)
+}
+
+/// The places of some documents: their seqs and times, each by its distance from the one before, and their authors by
+/// numbers.
+#[derive(Default)]
+struct Part {
+    agents: Vec<Rc<str>>,
+    rows: Vec<u8>,
+    seq: u64,
+    at: i64,
+}
+
+impl Part {
+    fn add(&mut self, filed: &Filed) {
+        let known = self.agents.iter().position(|agent| *agent == filed.agent);
+        let agent = known.unwrap_or(self.agents.len());
+        if known.is_none() {
+            self.agents.push(Rc::clone(&filed.agent));
+        }
+        // They may go down, and come back by the same sum.
+        put(&mut self.rows, filed.seq.wrapping_sub(self.seq));
+        put(&mut self.rows, zigzag(filed.at.wrapping_sub(self.at)));
+        put(&mut self.rows, agent as u64);
+        (self.seq, self.at) = (filed.seq, filed.at);
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, self.agents.len() as u64);
+        for agent in &self.agents {
+            put(&mut out, agent.len() as u64);
+            out.extend_from_slice(agent.as_bytes());
+        }
+        out.extend_from_slice(&self.rows);
+        out
+    }
+}
+
+/// The places of the documents of a part, of which most are not looked at.
+struct PartRows {
+    agents: Vec<Rc<str>>,
+    /// Of each its seq, its time, and the number of its author.
+    rows: Vec<(u64, i64, u32)>,
+}
+
+impl PartRows {
+    fn read(mut bytes: &[u8]) -> Result<Self, SearchError> {
+        let mut agents: Vec<Rc<str>> = Vec::new();
+        for _ in 0..take(&mut bytes)? {
+            let length = take(&mut bytes)?;
+            let agent = std::str::from_utf8(take_bytes(&mut bytes, length)?);
+            agents.push(agent.map_err(|_| SearchError::Damaged)?.into());
+        }
+        let mut rows = Vec::with_capacity(DOCUMENTS_IN_PART as usize);
+        let (mut seq, mut at) = (0_u64, 0_i64);
+        while !bytes.is_empty() {
+            seq = seq.wrapping_add(take(&mut bytes)?);
+            at = at.wrapping_add(unzigzag(take(&mut bytes)?));
+            rows.push((seq, at, take_small(&mut bytes)?));
+        }
+        Ok(Self { agents, rows })
+    }
+
+    fn get(&self, at: usize) -> Option<Filed> {
+        let (seq, at, agent) = *self.rows.get(at)?;
+        let agent = Rc::clone(self.agents.get(agent as usize)?);
+        Some(Filed { seq, at, agent })
+    }
+}
+
+/// Returns a number without its sign: 0, -1, 1, -2 and so on become 0, 1, 2, 3.
+const fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63).cast_unsigned()
+}
+
+const fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 impl Block {
@@ -261,12 +346,21 @@ impl AllWords<'_> {
     }
 }
 
+/// Where a segment has a word.
+pub(super) enum Listed {
+    Nowhere,
+    /// In a block with other words.
+    Once(Postings),
+    /// In blocks of its own.
+    Often,
+}
+
 /// A segment that is read.
 pub(super) struct SegmentReader<'a> {
     connection: &'a Connection,
     segment: i64,
-    /// The documents of the part that was read last.
-    part: Option<(u32, Vec<Filed>)>,
+    /// The part that was read last.
+    part: Option<(u32, PartRows)>,
 }
 
 impl<'a> SegmentReader<'a> {
@@ -276,26 +370,64 @@ impl<'a> SegmentReader<'a> {
 
     /// Returns the postings of a word, with places if these are wanted.
     pub(super) fn postings(&self, word: &[u8], places: bool) -> Result<Postings, SearchError> {
+        Ok(match self.find(word, places)? {
+            Listed::Nowhere => Postings::default(),
+            Listed::Once(postings) => postings,
+            Listed::Often => self.lists(word, places)?,
+        })
+    }
+
+    /// Looks a word up. Its places are read if these are wanted.
+    pub(super) fn find(&self, word: &[u8], places: bool) -> Result<Listed, SearchError> {
+        let Some(row) = self.last_block_to(word)? else { return Ok(Listed::Nowhere) };
+        if row.part > 0 {
+            return Ok(if row.first == word { Listed::Often } else { Listed::Nowhere });
+        }
+        let mut found = Listed::Nowhere;
+        row.words(self.segment, |at, list| {
+            if at == word {
+                let mut postings = Postings::default();
+                postings.decode(list, places)?;
+                found = Listed::Once(postings);
+            }
+            Ok(at < word)
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the postings in all lists of a word that has several.
+    pub(super) fn lists(&self, word: &[u8], places: bool) -> Result<Postings, SearchError> {
         let mut found = Postings::default();
-        let Some(row) = self.last_block_to(word)? else { return Ok(found) };
-        let is_alone = row.part > 0;
-        if is_alone && row.first != word {
-            return Ok(found);
-        }
-        if !is_alone {
-            row.words(self.segment, |at, list| {
-                if at == word {
-                    found.decode(list, places)?;
-                }
-                Ok(at < word)
-            })?;
-            return Ok(found);
-        }
         let sql =
             "SELECT word, part, data FROM blocks WHERE segment = ? AND word = ? ORDER BY part";
         let mut select = self.connection.prepare_cached(sql)?;
         for row in select.query_map(params![self.segment, word], Row::read)? {
             row?.words(self.segment, |_, list| found.decode(list, places).map(|()| true))?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the postings, without places, in those lists of a word in which these documents would be. They ascend.
+    pub(super) fn lists_with(
+        &self,
+        word: &[u8],
+        documents: impl Iterator<Item = u32>,
+    ) -> Result<Postings, SearchError> {
+        let (mut found, mut read) = (Postings::default(), 0);
+        let sql = "SELECT word, part, data FROM blocks
+            WHERE segment = ? AND word = ? AND part <= ? ORDER BY part DESC LIMIT 1";
+        let mut select = self.connection.prepare_cached(sql)?;
+        for document in documents {
+            if found.occurrences.last().is_some_and(|last| last.document >= document) {
+                continue;
+            }
+            let key = params![self.segment, word, 1 + i64::from(document)];
+            let row = select.query_row(key, Row::read).optional()?;
+            // A document between two lists leads to one that was read.
+            if let Some(row) = row.filter(|row| row.part != read) {
+                read = row.part;
+                row.words(self.segment, |_, list| found.decode(list, false).map(|()| true))?;
+            }
         }
         Ok(found)
     }
@@ -342,12 +474,12 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// Returns the place of a document.
-    pub(super) fn document(&mut self, document: u32) -> Result<&Filed, SearchError> {
+    pub(super) fn document(&mut self, document: u32) -> Result<Filed, SearchError> {
         let (part, at) = (document / DOCUMENTS_IN_PART, document % DOCUMENTS_IN_PART);
         if self.part.as_ref().is_none_or(|(read, _)| *read != part) {
             self.part = Some((part, self.part(part)?.ok_or(SearchError::Damaged)?));
         }
-        let filed = self.part.as_ref().and_then(|(_, filed)| filed.get(at as usize));
+        let filed = self.part.as_ref().and_then(|(_, rows)| rows.get(at as usize));
         filed.ok_or(SearchError::Damaged)
     }
 
@@ -355,37 +487,96 @@ impl<'a> SegmentReader<'a> {
     pub(super) fn documents(&self) -> Result<Vec<Filed>, SearchError> {
         let mut all = Vec::new();
         for part in 0.. {
-            let Some(mut filed) = self.part(part)? else { break };
-            all.append(&mut filed);
+            let Some(part) = self.part(part)? else { break };
+            for at in 0..part.rows.len() {
+                all.push(part.get(at).ok_or(SearchError::Damaged)?);
+            }
         }
         Ok(all)
     }
 
-    fn part(&self, part: u32) -> Result<Option<Vec<Filed>>, SearchError> {
-        let sql = "SELECT data FROM documents WHERE segment = ? AND part = ?";
+    fn part(&self, part: u32) -> Result<Option<PartRows>, SearchError> {
+        let sql = "SELECT data FROM documents WHERE id = ?";
         let mut select = self.connection.prepare_cached(sql)?;
-        let row: Option<Vec<u8>> =
-            select.query_row(params![self.segment, part], |row| row.get(0)).optional()?;
+        let id = part_id(self.segment, part);
+        let row: Option<Vec<u8>> = select.query_row([id], |row| row.get(0)).optional()?;
         let Some(row) = row else { return Ok(None) };
-        let mut rest = opened(self.segment, &[], i64::from(part), &row)?;
-        let mut filed = Vec::new();
-        while !rest.is_empty() {
-            let (seq, at) = (take(&mut rest)?, take(&mut rest)?.cast_signed());
-            let length = u64::from(take_small(&mut rest)?);
-            let agent = std::str::from_utf8(take_bytes(&mut rest, length)?);
-            let agent = agent.map_err(|_| SearchError::Damaged)?.to_owned();
-            filed.push(Filed { seq, at, agent });
-        }
-        Ok(Some(filed))
+        PartRows::read(opened(self.segment, &[], i64::from(part), &row)?).map(Some)
     }
 
     /// Deletes the segment's rows.
     pub(super) fn delete(self) -> Result<(), SearchError> {
-        for sql in
-            ["DELETE FROM blocks WHERE segment = ?", "DELETE FROM documents WHERE segment = ?"]
-        {
-            self.connection.prepare_cached(sql)?.execute([self.segment])?;
-        }
+        let sql = "DELETE FROM blocks WHERE segment = ?";
+        self.connection.prepare_cached(sql)?.execute([self.segment])?;
+        let sql = "DELETE FROM documents WHERE id >= ? AND id < ?";
+        let parts = [part_id(self.segment, 0), part_id(self.segment + 1, 0)];
+        self.connection.prepare_cached(sql)?.execute(parts)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SEGMENT: i64 = 7;
+
+    /// Makes a segment of these documents, all of which have the word.
+    fn segment(connection: &Connection, postings: &Postings) {
+        connection.execute_batch(TABLES).unwrap();
+        let mut writer = SegmentWriter::new(connection, SEGMENT);
+        for (word, postings) in [("a", &Postings::default()), ("often", postings)] {
+            writer.word(word.as_bytes(), postings).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn lists_with_documents_have_all_of_them(
+            distances in prop::collection::vec(1..4000_u32, 1500..4000),
+            sought in prop::collection::vec(0..4_000_000_u32, 0..40),
+            every in 1..900_usize,
+        ) {
+            let (mut postings, mut at) = (Postings::default(), 0);
+            for distance in distances {
+                at += distance;
+                postings.add(at, 5, &[1]);
+            }
+            let connection = Connection::open_in_memory().unwrap();
+            segment(&connection, &postings);
+            let reader = SegmentReader::new(&connection, SEGMENT);
+            prop_assert!(matches!(reader.find(b"often", false).unwrap(), Listed::Often));
+            prop_assert_eq!(&reader.lists(b"often", true).unwrap(), &postings);
+
+            let there = postings.occurrences.iter().map(|one| one.document);
+            let mut sought: Vec<u32> = there.clone().step_by(every).chain(sought).collect();
+            sought.sort_unstable();
+            let found = reader.lists_with(b"often", sought.iter().copied()).unwrap().occurrences;
+            prop_assert!(found.is_sorted_by(|a, b| a.document < b.document));
+            let is_found =
+                |document: &u32| found.binary_search_by_key(document, |one| one.document).is_ok();
+            let there: Vec<u32> = there.collect();
+            for document in &sought {
+                prop_assert_eq!(is_found(document), there.binary_search(document).is_ok());
+            }
+        }
+
+        #[test]
+        fn parts_are_read_as_they_were_written(
+            rows in prop::collection::vec((any::<u64>(), any::<i64>(), "[a-c]{0,2}"), 0..60),
+        ) {
+            let filed: Vec<Filed> = rows
+                .into_iter()
+                .map(|(seq, at, agent)| Filed { seq, at, agent: agent.into() })
+                .collect();
+            let mut part = Part::default();
+            filed.iter().for_each(|one| part.add(one));
+            let read = PartRows::read(&part.bytes()).unwrap();
+            let all: Option<Vec<Filed>> = (0..filed.len()).map(|at| read.get(at)).collect();
+            prop_assert_eq!(all.unwrap(), filed);
+        }
     }
 }

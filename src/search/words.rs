@@ -46,6 +46,16 @@ pub struct QueryWords {
     pub unwanted: Vec<Phrase>,
 }
 
+impl Phrase {
+    /// Returns the word of a phrase that is one whole word.
+    pub(super) fn single(&self) -> Option<&[u8]> {
+        match self.words.as_slice() {
+            [word] if !self.is_prefix => Some(word.as_bytes()),
+            _ => None,
+        }
+    }
+}
+
 impl Words {
     /// Prepares the tables.
     ///

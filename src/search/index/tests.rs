@@ -100,7 +100,11 @@ fn more_matches_than_are_ranked_are_cut_to_the_best() {
     assert_eq!(found.ranked[0].log, LogName::Questions);
     assert_eq!(found.ranked[1].seq, Seq(last));
     // A word with many documents has blocks of its own, and all of them are read.
-    assert_eq!(places(&search(&index, "disk w17", &everything())).len(), 1);
+    for (query, found) in
+        [("disk w17", 1), ("w17 -disk", 0), ("w17 -w18 disk", 1), ("disk -disk", 0)]
+    {
+        assert_eq!(places(&search(&index, query, &everything())).len(), found, "{query}");
+    }
     assert!(!search(&index, "w1*", &everything()).is_cut);
 }
 
