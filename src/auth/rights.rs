@@ -228,8 +228,14 @@ impl Caller {
             Command::Session(SessionCommand::Put { settings: Set::To(settings), .. }) => {
                 self.permits_settings(settings)
             }
+            // The budget goes with all settings.
+            Command::Session(SessionCommand::Put { settings: Set::Reset, .. }) => self
+                .permits_settings(&SettingsPatch {
+                    cost_max: Set::Reset,
+                    ..SettingsPatch::default()
+                }),
             Command::Session(
-                SessionCommand::Put { .. }
+                SessionCommand::Put { settings: Set::Keep, .. }
                 | SessionCommand::Adopt { .. }
                 | SessionCommand::PutBlob { .. }
                 | SessionCommand::ForgetImages { .. },

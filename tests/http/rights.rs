@@ -209,6 +209,10 @@ async fn an_agent_neither_sets_a_budget_nor_finds_costs_by_it() {
         .await
         .problem(409, "budget-exhausted");
     put(&house.a, "s", "null").await.problem(403, "forbidden");
+    let reset = r#"{"settings":null}"#;
+    house.sent(&house.a, Method::PUT, "", reset).await.problem(403, "forbidden");
+    house.sent(&house.a, Method::PUT, "", r#"{"settings":{}}"#).await.is(200);
+    assert_eq!(house.got(&house.admin, "").await.json()["settings"]["cost_max"], 0.25);
     assert_eq!(house.got(&house.a, "").await.json().get("cost"), None);
     // A fork keeps the budget, and its maker does not lift it there.
     house.sent(&house.a, Method::POST, "fork", r#"{"to":"s-2"}"#).await.is(201);

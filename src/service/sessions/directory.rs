@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deleted_session_makes_room_before_the_store_is_counted_again() {
+    fn a_deleted_session_makes_room_before_the_next_count() {
         let directory = Directory::new();
         let [a, b] = ["a", "b"].map(|name| name.parse().unwrap());
         directory.list(&a, true);
