@@ -117,8 +117,7 @@ def rate_of(process):
 
 def created(server, name, *arguments):
     """A new token."""
-    command = [server.path, "token", "create", "--name", name, "--data", server.data, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
+    return server.run("token", "create", "--name", name, *arguments).stdout.split()[-1]
 
 
 def many_sessions(server, items, number):

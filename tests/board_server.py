@@ -75,7 +75,7 @@ class Server:
     def run(self, command, *arguments):
         """A command of the same binary on the same data directory, finished."""
         return subprocess.run(
-            [self.path, command, *self.place, *arguments], capture_output=True, text=True, check=False, **self.rights
+            [self.path, command, *arguments, *self.place], capture_output=True, text=True, check=False, **self.rights
         )
 
     def client(self, timeout_s=60):

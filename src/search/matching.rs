@@ -35,17 +35,13 @@ pub(super) fn matches(
     let (words, phrases): (Vec<_>, Vec<_>) =
         query.wanted.iter().partition(|phrase| phrase.single().is_some());
     for phrase in words.into_iter().chain(phrases) {
-        let occurrences = match phrase.single().map(|word| segment.find(word, false)).transpose()? {
-            None => occurrences(segment, phrase, left)?,
-            Some(Listed::Nowhere) => return Ok(Vec::new()),
-            Some(Listed::Once(postings)) => counted(postings, left),
-            Some(Listed::Often) => {
-                frequent.extend(phrase.single());
-                continue;
+        match looked_up(segment, phrase, left)? {
+            LookedUp::Frequent(word) => frequent.push(word),
+            LookedUp::All(occurrences) => {
+                if narrow(&mut found, &occurrences) == 0 {
+                    return Ok(Vec::new());
+                }
             }
-        };
-        if narrow(&mut found, &occurrences) == 0 {
-            return Ok(Vec::new());
         }
     }
     // Last, since only those lists are read in which a document that the others found would be.
@@ -58,20 +54,38 @@ pub(super) fn matches(
     }
     let mut found = found.unwrap_or_default();
     for phrase in &query.unwanted {
-        let unwanted = match phrase.single().map(|word| segment.find(word, false)).transpose()? {
-            None => occurrences(segment, phrase, left)?,
-            Some(Listed::Nowhere) => continue,
-            Some(Listed::Once(postings)) => counted(postings, left),
-            Some(Listed::Often) => {
-                let word = phrase.single().unwrap_or_default();
-                counted(segment.lists_with(word, numbers(&found))?, left)
-            }
+        let unwanted = match looked_up(segment, phrase, left)? {
+            LookedUp::All(occurrences) => occurrences,
+            LookedUp::Frequent(word) => counted(segment.lists_with(word, numbers(&found))?, left),
         };
         found.retain(|one| {
             unwanted.binary_search_by_key(&one.document, |other| other.document).is_err()
         });
     }
     Ok(found)
+}
+
+/// What a segment has of a phrase.
+enum LookedUp<'q> {
+    /// All occurrences.
+    All(Vec<Occurrence>),
+    /// Its word, which has several lists. None of them is read yet.
+    Frequent(&'q [u8]),
+}
+
+fn looked_up<'q>(
+    segment: &SegmentReader<'_>,
+    phrase: &'q Phrase,
+    left: &mut usize,
+) -> Result<LookedUp<'q>, SearchError> {
+    let Some(word) = phrase.single() else {
+        return occurrences(segment, phrase, left).map(LookedUp::All);
+    };
+    Ok(match segment.find(word, false)? {
+        Listed::Nowhere => LookedUp::All(Vec::new()),
+        Listed::Once(postings) => LookedUp::All(counted(postings, left)),
+        Listed::Often => LookedUp::Frequent(word),
+    })
 }
 
 fn numbers(found: &[Match]) -> impl Iterator<Item = u32> {
