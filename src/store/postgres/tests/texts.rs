@@ -46,6 +46,11 @@ fn world(hidden: &str) -> PostgresStore {
     }
     // So that plans may follow what the tables hold.
     execute(&store, "ANALYZE");
+    // A connection reports its pages up to ten seconds later, but at its end at the latest.
+    let writers = store.connections.writer_name();
+    let sql = "SELECT bool_and(pg_terminate_backend(pid, 30000))::text FROM pg_stat_activity \
+        WHERE application_name = ";
+    assert_eq!(text(&store, &format!("{sql}'{writers}'")), "true");
     store
 }
 
