@@ -9,8 +9,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
 use super::log_key::log_key;
+use super::part::Filed;
 use super::postings::{Postings, class_of, put, take};
-use super::segment::{Filed, SegmentReader, SegmentWriter};
+use super::segment::{SegmentReader, SegmentWriter};
 use super::text::segmented;
 use super::words::Words;
 use crate::board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};

@@ -15,16 +15,16 @@ use uuid::Uuid;
 use super::batch::{Batch, Position, SEGMENT, Segment, SegmentRow, SessionKey};
 use super::error::SearchError;
 use super::log_key::log_of;
-use super::matching::matches;
+use super::matching::Matching;
 use super::query::Query;
 use super::reach::Reach;
 use super::segment::{SegmentReader, TABLES};
 use super::words::{QueryWords, Words};
 use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
-use crate::owner_files::{self, FILE_MODE};
+use crate::owner_files;
 
 /// The version of the file. A file of another version is made anew.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The maximum number of matches that are ranked: the best ones.
 pub const RANKED_MAX: usize = 10_000;
@@ -32,8 +32,9 @@ pub const RANKED_MAX: usize = 10_000;
 /// The maximum number of occurrences of its words that a query reads, within its reach.
 pub const EXAMINED_MAX: usize = 4_000_000;
 
-/// The pages of the file that a connection keeps in memory, in KiB.
-const CACHE_KIB: i64 = 8 << 10;
+/// The pages of the file that a connection keeps in memory, in KiB: for queries, all inner pages and the index of words of
+/// some million entries.
+const CACHE_KIB: i64 = 24 << 10;
 
 /// The size to which the file's log is cut when it begins anew.
 const LOG_BYTES: i64 = 4 << 20;
@@ -155,7 +156,7 @@ impl Index {
         while let Some(row) = rows.next()? {
             let (name, session, revision): (Vec<u8>, [u8; 16], i64) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
-            let name = named(&name).ok_or(SearchError::Damaged)?;
+            let name = SessionName::from_bytes(&name).ok_or(SearchError::Damaged)?;
             let session = SessionId(Uuid::from_bytes(session));
             positions
                 .insert(name, Position { session, revision: Revision(revision.cast_unsigned()) });
@@ -264,10 +265,6 @@ impl Index {
     }
 }
 
-fn named(name: &[u8]) -> Option<SessionName> {
-    std::str::from_utf8(name).ok()?.parse().ok()
-}
-
 /// Opens the file if it is an index of this version and epoch.
 fn existing(path: &Path, epoch: Epoch) -> Result<Option<Connection>, SearchError> {
     if !path.exists() {
@@ -277,7 +274,7 @@ fn existing(path: &Path, epoch: Epoch) -> Result<Option<Connection>, SearchError
     if files.iter().any(|file| file.is_dir()) {
         return Err(SearchError::Damaged);
     }
-    files.iter().for_each(|file| owner_files::narrow(file, FILE_MODE));
+    files.iter().for_each(|file| owner_files::narrow(file));
     let connection = opened(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
@@ -354,7 +351,7 @@ fn reached(reader: &Connection, reach: &Reach) -> Result<Vec<Reached>, SearchErr
         let mut rows = names.query(params![from, to])?;
         while let Some(row) = rows.next()? {
             let name = row.get_ref(1)?.as_blob().map_err(|_| SearchError::Damaged)?;
-            let session = named(name).ok_or(SearchError::Damaged)?;
+            let session = SessionName::from_bytes(name).ok_or(SearchError::Damaged)?;
             if !(reach.admits)(&session) {
                 continue;
             }
@@ -405,17 +402,18 @@ fn found(
     // All is read as of one moment: a merge in between would take a segment away.
     let reader = reader.unchecked_transaction()?;
     let all = reached(&reader, reach)?;
-    let (mut candidates, mut left, mut is_cut) = (Vec::new(), EXAMINED_MAX, false);
+    let mut matching = Matching::new(words, EXAMINED_MAX);
+    let (mut candidates, mut is_cut) = (Vec::new(), false);
     for (at, one) in all.iter().enumerate() {
         if !goes_on() {
             return Err(SearchError::Ended);
         }
-        if left == 0 {
+        if matching.is_spent() {
             is_cut = true;
             break;
         }
         let mut segment = SegmentReader::new(&reader, one.segment.id);
-        for found in matches(&segment, words, &mut left)? {
+        for found in matching.matches(&segment)? {
             let filed = segment.document(found.document)?;
             let is_wanted = reach.since.is_none_or(|since| filed.at >= since.0)
                 && reach.author_in(&one.log).is_none_or(|author| *filed.agent == *author)

@@ -17,6 +17,9 @@ const LENGTH_PART: f64 = 0.75;
 /// The number of words of a document that is neither long nor short.
 const LENGTH_USUAL: f64 = 100.0;
 
+/// A weight is a multiple of this. So a sum of weights is exact, and the same in whatever order they are added.
+const WEIGHT_STEP: f64 = 1.0 / 1_048_576.0;
+
 /// A document that a query matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Match {
@@ -24,45 +27,77 @@ pub(super) struct Match {
     pub(super) score: f64,
 }
 
-/// Returns the matches of a query in a segment, ascending by document. Takes the number of occurrences that were read from
-/// `left`.
-pub(super) fn matches(
-    segment: &SegmentReader<'_>,
-    query: &QueryWords,
-    left: &mut usize,
-) -> Result<Vec<Match>, SearchError> {
-    let (mut found, mut frequent): (Option<Vec<Match>>, Vec<&[u8]>) = (None, Vec::new());
-    let (words, phrases): (Vec<_>, Vec<_>) =
-        query.wanted.iter().partition(|phrase| phrase.single().is_some());
-    for phrase in words.into_iter().chain(phrases) {
-        match looked_up(segment, phrase, left)? {
-            LookedUp::Frequent(word) => frequent.push(word),
-            LookedUp::All(occurrences) => {
-                if narrow(&mut found, &occurrences) == 0 {
-                    return Ok(Vec::new());
+/// A query that goes through segments.
+pub(super) struct Matching<'q> {
+    /// Wanted words. The one that a segment lacked comes first: the next one is likely to lack it too, and then no other
+    /// word is looked up.
+    words: Vec<&'q Phrase>,
+    /// What else is wanted.
+    phrases: Vec<&'q Phrase>,
+    unwanted: &'q [Phrase],
+    /// The number of occurrences that it may yet read.
+    left: usize,
+}
+
+impl<'q> Matching<'q> {
+    pub(super) fn new(query: &'q QueryWords, examined_max: usize) -> Self {
+        let (words, phrases) = query.wanted.iter().partition(|phrase| phrase.single().is_some());
+        Self { words, phrases, unwanted: &query.unwanted, left: examined_max }
+    }
+
+    /// Returns true if it has read what it may.
+    pub(super) const fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Returns the matches in a segment, ascending by document.
+    pub(super) fn matches(
+        &mut self,
+        segment: &SegmentReader<'_>,
+    ) -> Result<Vec<Match>, SearchError> {
+        let Some(mut found) = self.wanted(segment)? else { return Ok(Vec::new()) };
+        for phrase in self.unwanted {
+            let unwanted = match looked_up(segment, phrase, &mut self.left)? {
+                LookedUp::All(occurrences) => occurrences,
+                LookedUp::Frequent(word) => {
+                    counted(segment.lists_with(word, numbers(&found))?, &mut self.left)
+                }
+            };
+            found.retain(|one| {
+                unwanted.binary_search_by_key(&one.document, |other| other.document).is_err()
+            });
+        }
+        Ok(found)
+    }
+
+    fn wanted(&mut self, segment: &SegmentReader<'_>) -> Result<Option<Vec<Match>>, SearchError> {
+        let (mut found, mut frequent): (Option<Vec<Match>>, Vec<&[u8]>) = (None, Vec::new());
+        let all: Vec<&Phrase> = self.words.iter().chain(&self.phrases).copied().collect();
+        for (at, phrase) in all.into_iter().enumerate() {
+            match looked_up(segment, phrase, &mut self.left)? {
+                LookedUp::Frequent(word) => frequent.push(word),
+                LookedUp::All(occurrences) => {
+                    if occurrences.is_empty()
+                        && let Some(up_to_it) = self.words.get_mut(..=at)
+                    {
+                        up_to_it.rotate_right(1);
+                    }
+                    if narrow(&mut found, &occurrences) == 0 {
+                        return Ok(None);
+                    }
                 }
             }
         }
+        // Last, since only those lists are read in which a document that the others found would be.
+        for word in frequent {
+            let postings = match &found {
+                None => segment.lists(word, false)?,
+                Some(found) => segment.lists_with(word, numbers(found))?,
+            };
+            narrow(&mut found, &counted(postings, &mut self.left));
+        }
+        Ok(found)
     }
-    // Last, since only those lists are read in which a document that the others found would be.
-    for word in frequent {
-        let postings = match &found {
-            None => segment.lists(word, false)?,
-            Some(found) => segment.lists_with(word, numbers(found))?,
-        };
-        narrow(&mut found, &counted(postings, left));
-    }
-    let mut found = found.unwrap_or_default();
-    for phrase in &query.unwanted {
-        let unwanted = match looked_up(segment, phrase, left)? {
-            LookedUp::All(occurrences) => occurrences,
-            LookedUp::Frequent(word) => counted(segment.lists_with(word, numbers(&found))?, left),
-        };
-        found.retain(|one| {
-            unwanted.binary_search_by_key(&one.document, |other| other.document).is_err()
-        });
-    }
-    Ok(found)
 }
 
 /// What a segment has of a phrase.
@@ -112,7 +147,8 @@ impl Match {
         let Occurrence { document, class, count } = *occurrence;
         let relative = LENGTH_PART.mul_add(length_of(class) / LENGTH_USUAL, 1.0 - LENGTH_PART);
         let count = f64::from(count);
-        let score = count * (SATURATION + 1.0) / SATURATION.mul_add(relative, count);
+        let weight = count * (SATURATION + 1.0) / SATURATION.mul_add(relative, count);
+        let score = (weight / WEIGHT_STEP).round() * WEIGHT_STEP;
         Self { document, score }
     }
 }
@@ -173,4 +209,22 @@ fn following(found: &Postings, next: &Postings) -> Postings {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_weights_is_the_same_in_any_order() {
+        let weight = |(class, count)| Match::of(&Occurrence { document: 0, class, count }).score;
+        let mut weights: Vec<f64> = (0..32).zip(1..).map(weight).collect();
+        let sum = |weights: &[f64]| weights.iter().fold(0.0, |sum, one| sum + one);
+        let in_order = sum(&weights);
+        for _ in 0..weights.len() {
+            weights.rotate_left(1);
+            assert_eq!(sum(&weights).to_bits(), in_order.to_bits());
+        }
+        assert!(in_order > 32.0 * weight((31, 1)));
+    }
 }

@@ -8,18 +8,15 @@
 //! pages, and a search go through twice as many.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
-use super::postings::{Occurrence, Postings, put, take, take_bytes, take_small};
+use super::part::{DOCUMENTS_IN_PART, Filed, Part, PartRows};
+use super::postings::{Occurrence, Postings, put, take, take_bytes};
 
 /// The size to which a block grows. Two rows fill a page.
 const BLOCK_BYTES: usize = 1960;
-
-/// The number of documents in one part.
-const DOCUMENTS_IN_PART: u32 = 256;
 
 /// The parts of a segment have numbers of this many bits.
 const PART_BITS: u32 = 20;
@@ -33,17 +30,6 @@ pub(super) const TABLES: &str = "
         id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, word BLOB NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL);
     CREATE UNIQUE INDEX block_words ON blocks(segment, word, part);
     CREATE TABLE documents(id INTEGER PRIMARY KEY, data BLOB NOT NULL);";
-
-/// The place of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Filed {
-    /// The seq of the entry in its log.
-    pub(super) seq: u64,
-    /// The time of its append.
-    pub(super) at: i64,
-    /// Its author; empty if not named.
-    pub(super) agent: Rc<str>,
-}
 
 /// A segment that is being written: first its words in order, then its documents.
 pub(super) struct SegmentWriter<'a> {
@@ -135,83 +121,6 @@ impl<'a> SegmentWriter<'a> {
 /// Returns the number of the row with a part.
 fn part_id(segment: i64, part: u32) -> i64 {
     segment << PART_BITS | i64::from(part)
-}
-
-/// The places of some documents: their seqs and times, each by its distance from the one before, and their authors by
-/// numbers.
-#[derive(Default)]
-struct Part {
-    agents: Vec<Rc<str>>,
-    rows: Vec<u8>,
-    seq: u64,
-    at: i64,
-}
-
-impl Part {
-    fn add(&mut self, filed: &Filed) {
-        let known = self.agents.iter().position(|agent| *agent == filed.agent);
-        let agent = known.unwrap_or(self.agents.len());
-        if known.is_none() {
-            self.agents.push(Rc::clone(&filed.agent));
-        }
-        // They may go down, and come back by the same sum.
-        put(&mut self.rows, filed.seq.wrapping_sub(self.seq));
-        put(&mut self.rows, zigzag(filed.at.wrapping_sub(self.at)));
-        put(&mut self.rows, agent as u64);
-        (self.seq, self.at) = (filed.seq, filed.at);
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put(&mut out, self.agents.len() as u64);
-        for agent in &self.agents {
-            put(&mut out, agent.len() as u64);
-            out.extend_from_slice(agent.as_bytes());
-        }
-        out.extend_from_slice(&self.rows);
-        out
-    }
-}
-
-/// The places of the documents of a part, of which most are not looked at.
-struct PartRows {
-    agents: Vec<Rc<str>>,
-    /// Of each its seq, its time, and the number of its author.
-    rows: Vec<(u64, i64, u32)>,
-}
-
-impl PartRows {
-    fn read(mut bytes: &[u8]) -> Result<Self, SearchError> {
-        let mut agents: Vec<Rc<str>> = Vec::new();
-        for _ in 0..take(&mut bytes)? {
-            let length = take(&mut bytes)?;
-            let agent = std::str::from_utf8(take_bytes(&mut bytes, length)?);
-            agents.push(agent.map_err(|_| SearchError::Damaged)?.into());
-        }
-        let mut rows = Vec::with_capacity(DOCUMENTS_IN_PART as usize);
-        let (mut seq, mut at) = (0_u64, 0_i64);
-        while !bytes.is_empty() {
-            seq = seq.wrapping_add(take(&mut bytes)?);
-            at = at.wrapping_add(unzigzag(take(&mut bytes)?));
-            rows.push((seq, at, take_small(&mut bytes)?));
-        }
-        Ok(Self { agents, rows })
-    }
-
-    fn get(&self, at: usize) -> Option<Filed> {
-        let (seq, at, agent) = *self.rows.get(at)?;
-        let agent = Rc::clone(self.agents.get(agent as usize)?);
-        Some(Filed { seq, at, agent })
-    }
-}
-
-/// Returns a number without its sign: 0, -1, 1, -2 and so on become 0, 1, 2, 3.
-const fn zigzag(number: i64) -> u64 {
-    (number << 1 ^ number >> 63).cast_unsigned()
-}
-
-const fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 impl Block {
@@ -473,23 +382,24 @@ impl<'a> SegmentReader<'a> {
         }
     }
 
-    /// Returns the place of a document.
+    /// Returns the place of a document. To ask for them in order costs the least.
     pub(super) fn document(&mut self, document: u32) -> Result<Filed, SearchError> {
-        let (part, at) = (document / DOCUMENTS_IN_PART, document % DOCUMENTS_IN_PART);
-        if self.part.as_ref().is_none_or(|(read, _)| *read != part) {
-            self.part = Some((part, self.part(part)?.ok_or(SearchError::Damaged)?));
-        }
-        let filed = self.part.as_ref().and_then(|(_, rows)| rows.get(at as usize));
-        filed.ok_or(SearchError::Damaged)
+        let (part, number) = (document / DOCUMENTS_IN_PART, document % DOCUMENTS_IN_PART);
+        let read = match self.part.take() {
+            Some((read, rows)) if read == part => rows,
+            _ => self.part(part)?.ok_or(SearchError::Damaged)?,
+        };
+        let (_, rows) = self.part.insert((part, read));
+        rows.get(number as usize)
     }
 
     /// Returns the places of all documents, in order.
     pub(super) fn documents(&self) -> Result<Vec<Filed>, SearchError> {
         let mut all = Vec::new();
         for part in 0.. {
-            let Some(part) = self.part(part)? else { break };
-            for at in 0..part.rows.len() {
-                all.push(part.get(at).ok_or(SearchError::Damaged)?);
+            let Some(mut part) = self.part(part)? else { break };
+            while let Some(filed) = part.read()? {
+                all.push(filed);
             }
         }
         Ok(all)
@@ -501,7 +411,7 @@ impl<'a> SegmentReader<'a> {
         let id = part_id(self.segment, part);
         let row: Option<Vec<u8>> = select.query_row([id], |row| row.get(0)).optional()?;
         let Some(row) = row else { return Ok(None) };
-        PartRows::read(opened(self.segment, &[], i64::from(part), &row)?).map(Some)
+        PartRows::of(opened(self.segment, &[], i64::from(part), &row)?).map(Some)
     }
 
     /// Deletes the segment's rows.
@@ -562,21 +472,6 @@ mod tests {
             for document in &sought {
                 prop_assert_eq!(is_found(document), there.binary_search(document).is_ok());
             }
-        }
-
-        #[test]
-        fn parts_are_read_as_they_were_written(
-            rows in prop::collection::vec((any::<u64>(), any::<i64>(), "[a-c]{0,2}"), 0..60),
-        ) {
-            let filed: Vec<Filed> = rows
-                .into_iter()
-                .map(|(seq, at, agent)| Filed { seq, at, agent: agent.into() })
-                .collect();
-            let mut part = Part::default();
-            filed.iter().for_each(|one| part.add(one));
-            let read = PartRows::read(&part.bytes()).unwrap();
-            let all: Option<Vec<Filed>> = (0..filed.len()).map(|at| read.get(at)).collect();
-            prop_assert_eq!(all.unwrap(), filed);
         }
     }
 }

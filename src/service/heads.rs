@@ -201,7 +201,8 @@ impl Hinted {
                 return;
             }
         };
-        let names: Vec<SessionName> = names.iter().filter_map(|name| parsed(name)).collect();
+        let names: Vec<SessionName> =
+            names.iter().filter_map(|name| SessionName::from_bytes(name)).collect();
         if let Some(search) = &self.search
             && self.leads()
         {
@@ -230,14 +231,9 @@ impl Hinted {
     }
 }
 
-/// Returns a name as the store has it.
-pub(super) fn parsed(name: &[u8]) -> Option<SessionName> {
-    std::str::from_utf8(name).ok()?.parse().ok()
-}
-
 /// Adds checks that nobody waits for.
 fn add(asked: &mut HashMap<SessionName, Vec<Checked>>, names: &[Vec<u8>]) {
-    for name in names.iter().filter_map(|name| parsed(name)) {
+    for name in names.iter().filter_map(|name| SessionName::from_bytes(name)) {
         asked.entry(name).or_default();
     }
 }
@@ -329,7 +325,7 @@ impl Checker {
                 store.sweep()?;
                 done.collected = Some(Instant::now());
             }
-            let parsed = names.iter().filter_map(|name| parsed(name));
+            let parsed = names.iter().filter_map(|name| SessionName::from_bytes(name));
             parsed.for_each(|name| self.schedule.ask(&name, COLLECTED_AFTER));
             add(asked, &names);
         }

@@ -117,6 +117,14 @@ name! {
     SessionName, check
 }
 
+impl SessionName {
+    /// Reads a name that is kept as bytes. `None` if these are not a name.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        std::str::from_utf8(bytes).ok()?.parse().ok()
+    }
+}
+
 name! {
     /// The name of a prompt profile, with the rules of [`SessionName`].
     ProfileName, check

@@ -125,8 +125,7 @@ impl State<'_> {
     fn session(sealed: &str) -> Result<SessionName, Refusal> {
         let (session, _) = sealed.split_once('.').ok_or_else(forged)?;
         let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| forged())?;
-        let session = std::str::from_utf8(&session).ok().and_then(|name| name.parse().ok());
-        session.ok_or_else(forged)
+        SessionName::from_bytes(&session).ok_or_else(forged)
     }
 
     /// Returns the question of a state of this session, if the state is this caller's and still holds.

@@ -59,9 +59,12 @@ fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
     let (session, seq) =
         id.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.')).ok_or_else(unknown)?;
     let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| unknown())?;
-    let session = std::str::from_utf8(&session).ok().and_then(|name| name.parse().ok());
-    let session: SessionName = session.ok_or_else(unknown)?;
+    let session = SessionName::from_bytes(&session).ok_or_else(unknown)?;
     let seq = seq.parse().map(Seq).map_err(|_| unknown())?;
+    // A task has one id: `01` is not another way to write `1`.
+    if id_of(&session, seq) != id {
+        return Err(unknown());
+    }
     if visit.caller.reaches(&session) { Ok(Asked { session, seq }) } else { Err(unknown()) }
 }
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::{AgentName, Timestamp};
-use crate::search::{Document, Logs, Names, snippets};
+use crate::search::{Document, Logs, Names, Snippets};
 
 fn open(dir: &TempDir) -> Index {
     Index::open(&dir.path().join("search.db"), Epoch(1)).unwrap()
@@ -300,7 +300,7 @@ proptest! {
         let model = carried_out(&index, &batches);
         for query in ["disk", "dis*", "\"disk is\"", "disk -full", "full -\"is full\"", "本", "\"日 本\"", "a-b x1", "\"is dis\"*"] {
             let parsed: Query = query.parse().unwrap();
-            let matching = snippets(&parsed, model.values().cloned(), &|| true).unwrap();
+            let matching = Snippets::default().of(&parsed, model.values().cloned(), &|| true).unwrap();
             let expected: Vec<Place> = model
                 .keys()
                 .zip(matching)

@@ -14,7 +14,7 @@ use crate::error_chain::Chain;
 use crate::search::Words;
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
-use crate::service::heads::{HeadChecks, parsed};
+use crate::service::heads::HeadChecks;
 use crate::service::threads::signal::Signal;
 use crate::store::SharedStore;
 
@@ -86,7 +86,7 @@ impl Follower {
         if looks {
             let behind = store.texts().texts_behind(SESSIONS_MAX).map_err(ServiceError::from)?;
             more |= behind.len() == SESSIONS_MAX;
-            names.extend(behind.iter().filter_map(|name| parsed(name)));
+            names.extend(behind.iter().filter_map(|name| SessionName::from_bytes(name)));
         }
         names.sort_unstable();
         names.dedup();

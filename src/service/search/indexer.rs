@@ -33,7 +33,7 @@ const GATHERS: Duration = Duration::from_millis(100);
 const TIDIES_AFTER: Duration = Duration::from_secs(2);
 
 /// The rest after that, as a multiple of its time.
-const TIDIES_REST_TIMES: u32 = 10;
+const TIDIES_REST_TIMES: u32 = 5;
 
 /// The pause after a failure, such as a full disk.
 const FAILED_REST: Duration = Duration::from_secs(10);
@@ -156,9 +156,13 @@ impl Indexer {
         }
     }
 
-    /// Erases words of removed entries and merges segments, until there are commits to follow.
+    /// Erases words of removed entries and merges segments, until there are commits to follow. It rests as long as it works,
+    /// since searches need a processor too.
     fn tidy(&self, index: &Index, signal: &Signal) -> Result<(), SearchError> {
-        while index.tidy()? && !signal.is_stopped() && !self.progress.has_changed() {}
+        let mut begun = Instant::now();
+        while index.tidy()? && signal.rest(begun.elapsed()) && !self.progress.has_changed() {
+            begun = Instant::now();
+        }
         Ok(())
     }
 

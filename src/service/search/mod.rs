@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::deps::Deps;
-use super::heads::{HeadChecks, parsed};
+use super::heads::HeadChecks;
 use super::limiter::{Permit, WaitLimiter};
 use super::sessions::Sessions;
 use super::{Published, SearchPlace, Service, ServiceError};
@@ -23,8 +23,8 @@ use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{
-    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Words, log_key, log_of,
-    snippets,
+    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Snippets, Words, log_key,
+    log_of,
 };
 use crate::store::{Store, TextFound, TextLog, TextQuery};
 use follower::Follower;
@@ -48,6 +48,7 @@ pub const SEARCHES_WAITING_MAX: usize = 64;
 pub(super) struct Searches {
     progress: Option<Arc<Progress>>,
     turns: WaitLimiter,
+    snippets: Arc<Snippets>,
 }
 
 impl Searches {
@@ -64,7 +65,10 @@ impl Searches {
         place: Option<(SearchPlace, Arc<Progress>)>,
     ) -> std::io::Result<Self> {
         let turns = WaitLimiter::one_each(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
-        let Some((place, progress)) = place else { return Ok(Self { progress: None, turns }) };
+        let snippets = Arc::default();
+        let Some((place, progress)) = place else {
+            return Ok(Self { progress: None, turns, snippets });
+        };
         let indexer = |path| Indexer::new(deps, sessions, path, Arc::clone(&progress));
         match place {
             SearchPlace::File(path) => indexer(path).start(deps)?,
@@ -74,7 +78,7 @@ impl Searches {
                 Follower { indexer, progress, heads }.start(deps)?;
             }
         }
-        Ok(Self { progress: Some(progress), turns })
+        Ok(Self { progress: Some(progress), turns, snippets })
     }
 
     pub(super) fn progress(&self) -> Option<Arc<Progress>> {
@@ -262,10 +266,11 @@ impl Service {
             }
         }
         let (query, end, turn) = (query.clone(), Arc::clone(end), Arc::clone(turn));
+        let snippets = Arc::clone(&self.inner.searches.snippets);
         let show = move || {
             let _turn = turn;
             let texts = found.iter().map(|(_, entry)| searchable(entry));
-            let snippets = snippets(&query, texts, &|| !end.has_come())?;
+            let snippets = snippets.of(&query, texts, &|| !end.has_come())?;
             let hits = found.into_iter().zip(snippets).filter_map(|((ranked, entry), snippet)| {
                 let Ranked { session, log, score, .. } = ranked;
                 let agent = author(&log, &entry).cloned();
@@ -297,7 +302,7 @@ fn in_store(store: &dyn Store, sought: &Sought) -> Result<Found, ServiceError> {
     let logs: Vec<_> = logs
         .into_iter()
         .filter_map(|TextLog { session, name, log }| {
-            let (name, log) = (parsed(&name)?, log_of(&log)?);
+            let (name, log) = (SessionName::from_bytes(&name)?, log_of(&log)?);
             (reach.admits)(&name).then_some((session, name, log))
         })
         .collect();

@@ -324,7 +324,7 @@ pub(crate) fn name_of(
     names: &HashMap<SessionId, Vec<u8>>,
     session: SessionId,
 ) -> Option<SessionName> {
-    std::str::from_utf8(names.get(&session)?).ok()?.parse().ok()
+    SessionName::from_bytes(names.get(&session)?)
 }
 
 /// Returns the memory of a session's board, if it was read.
