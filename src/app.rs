@@ -16,7 +16,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{
-    FirstTokenError, KeptBecause, Logins, TokenLimits, Tokens, first_token, given_token,
+    ADMIN_TOKEN_FILE, FirstTokenError, KeptBecause, Logins, TokenLimits, Tokens, first_token,
+    given_token,
 };
 use crate::board::{BlobRef, InvalidItem, Item, Policy, json};
 use crate::config::{Config, Search, SyncPolicy};
@@ -366,6 +367,7 @@ fn tokens(config: &Config, store: &Arc<dyn Store>, clock: &Clock) -> Result<Toke
     };
     let tokens = Tokens::open(Arc::clone(store), clock.clone(), limits)
         .map_err(|source| unreadable(config, source))?;
+    owner_files::narrow(&config.data.join(ADMIN_TOKEN_FILE));
     if let Some(path) = &config.admin_token_file {
         given_token(&tokens, path)?;
     } else if config.require_token && config.store.is_some() && !tokens.are_required() {

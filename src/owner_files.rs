@@ -14,7 +14,7 @@ const FOREIGN: u32 = 0o077;
 /// Creates a directory with those above it. An existing one is narrowed.
 pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)?;
-    narrow(dir, DIR_MODE);
+    narrow(dir);
     Ok(())
 }
 
@@ -22,19 +22,20 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
 pub(crate) fn make_file(file: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(FILE_MODE).open(file)?;
-    narrow(file, FILE_MODE);
+    narrow(file);
     Ok(())
 }
 
-/// Takes the rights of others away, if there is anything there and it has any.
-pub(crate) fn narrow(path: &Path, mode: u32) {
+/// Takes the rights of others away, if there is anything there and it has any: a copy that was made by other rules, perhaps.
+pub(crate) fn narrow(path: &Path) {
     let Ok(found) = fs::metadata(path) else { return };
-    if found.permissions().mode() & FOREIGN == 0 {
+    let mode = found.permissions().mode();
+    if mode & FOREIGN == 0 {
         return;
     }
-    if let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode)) {
+    if let Err(error) = fs::set_permissions(path, Permissions::from_mode(mode & !FOREIGN)) {
         let path = path.display();
-        tracing::warn!(%path, %error, "other users can read a cache, whose mode cannot be changed; change its owner");
+        tracing::warn!(%path, %error, "other users may read this, and its mode cannot be changed; change its owner or its mode");
     }
 }
 

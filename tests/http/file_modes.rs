@@ -72,6 +72,21 @@ async fn every_file_of_the_data_directory_is_its_owners() {
 }
 
 #[tokio::test]
+async fn a_start_narrows_what_a_copy_left_open() {
+    let mut server = Server::start();
+    make_files(&server).await;
+    server.kill();
+    fs::write(server.data().join("admin-token"), format!("bb_{}\n", "A".repeat(43))).unwrap();
+    for file in fs::read_dir(server.data()).unwrap() {
+        widen(&file.unwrap().path());
+    }
+    server.start_again();
+    assert_eq!(public(&server.data()), [""; 0]);
+    make_files(&server).await;
+    assert_eq!(public(&server.data()), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_start_without_search_narrows_the_cache_too() {
     let mut server = Server::start_with(&["--search", "off"]);
     assert!(server.stop().success());

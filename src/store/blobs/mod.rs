@@ -26,6 +26,7 @@ use super::types::health::Condition;
 use super::{StoreError, StoredBlob};
 use crate::board::{Digest, SessionId};
 use crate::metrics;
+use crate::owner_files;
 use quarantine::Quarantine;
 use trash::Trash;
 
@@ -72,6 +73,7 @@ impl Blobs {
     ) -> Result<Self, StoreError> {
         let blobs = Self::at(dir, room, condition, sync_point);
         create_dir(&blobs.root)?;
+        owner_files::narrow(&blobs.root);
         // A backup may have crashed.
         blobs.trash.take(blobs.aside.dir())?;
         Ok(blobs)

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::disk::FILE_MODE;
+use crate::owner_files;
 use crate::store::StoreError;
 
 const NAME: &str = "lock";
@@ -27,6 +28,7 @@ impl Lock {
             .mode(FILE_MODE)
             .open(&path)
             .map_err(StoreError::io(&path))?;
+        owner_files::narrow(&path);
         Self::of(file, dir)
     }
 

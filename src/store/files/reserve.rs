@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::disk::FILE_MODE;
+use crate::owner_files::{self, FILE_MODE};
 
 const FILE: &str = "reserve";
 
@@ -25,6 +25,7 @@ impl Reserve {
     /// Opens the reserve of a data directory, which may have no file yet.
     pub(crate) fn in_dir(dir: &Path) -> Self {
         let path = dir.join(FILE);
+        owner_files::narrow(&path);
         let held = fs::metadata(&path).map_or(0, |file| file.len());
         Self { path, held: Mutex::new(held) }
     }

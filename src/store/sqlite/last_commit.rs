@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::inventory::Inventory;
 use super::{DATABASE, epoch};
 use crate::board::Epoch;
-use crate::store::files::disk::FILE_MODE;
+use crate::owner_files::{self, FILE_MODE};
 use crate::store::{JournalId, StoreError};
 
 const NAME: &str = "last-commit";
@@ -61,6 +61,7 @@ impl LastCommit {
     /// Opens or creates the note of a store that syncs each commit. A store without it works as well.
     pub(crate) fn open(dir: &Path, epoch: Epoch) -> Self {
         let path = dir.join(NAME);
+        owner_files::narrow(&path);
         let mut options = OpenOptions::new();
         let opened = options.create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
         let mut note = Self { path, file: None, epoch, boot: boot() };

@@ -4,17 +4,15 @@
 //! other. Keyed by session the same writes cost five times as much. `meta` has one row. `history` has a row for each
 //! session with a base or a staged history, `base` has the parts of bases.
 
-use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::owner_files;
 use crate::store::StoreError;
-use crate::store::files::disk::FILE_MODE;
 
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
 const FORMAT: i32 = 7;
@@ -312,16 +310,13 @@ fn refuse_old_sqlite(found: i32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Creates a private file: SQLite would make it readable for all. The log and its index inherit the mode.
+/// Creates a private file: SQLite would make it readable for all. The log and its index inherit the mode, but if they are
+/// there already.
 pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(FILE_MODE)
-        .open(path)
-        .map(drop)
-        .map_err(StoreError::io(path))
+    for beside in ["db-wal", "db-shm"] {
+        owner_files::narrow(&path.with_extension(beside));
+    }
+    owner_files::make_file(path).map_err(StoreError::io(path))
 }
 
 /// Returns the format, 0 for an empty database; fails if the content is not ours to write.
