@@ -55,6 +55,8 @@ pub(crate) struct Facts {
     pub(crate) cause: Option<Cause>,
     /// True if the disk of the store has no room.
     pub(crate) is_disk_full: bool,
+    /// True if the sentence has text of others.
+    pub(crate) quotes_others: bool,
 }
 
 impl Refusal {
@@ -68,6 +70,7 @@ impl Refusal {
             revision: None,
             cause: None,
             is_disk_full: false,
+            quotes_others: false,
         }))
     }
 
@@ -289,10 +292,11 @@ pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusa
         Some(known) => format!("{rejected}; {known}"),
         None => rejected.to_string(),
     };
-    let refusal = match part_at_fault(rejected) {
+    let mut refusal = match part_at_fault(rejected) {
         Some(pointer) => at_fault(rejected.code(), pointer, why),
         None => Refusal::new(rejected.code(), why),
     };
+    refusal.0.quotes_others = names_statuses(rejected);
     match revision {
         Some(revision) => refusal.at(revision),
         None => refusal,
@@ -307,6 +311,14 @@ fn known_statuses(rejected: &Rejected) -> Option<String> {
     let Rejected::UnknownStatus { status, known } = rejected else { return None };
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Some(known_names(status.as_str(), &known))
+}
+
+/// Returns true if the sentence names statuses of a session, which somebody has added.
+fn names_statuses(rejected: &Rejected) -> bool {
+    if let Rejected::InOperation { rejected, .. } = rejected {
+        return names_statuses(rejected);
+    }
+    matches!(rejected, Rejected::UnknownStatus { .. } | Rejected::IllegalTransition { .. })
 }
 
 /// Returns the pointer of the part of the body that a rule refuses, if any.

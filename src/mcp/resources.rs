@@ -150,7 +150,8 @@ pub(super) async fn list(
     let names: Vec<&SessionName> = found.iter().map(|found| &found.summary.name).collect();
     let shown = names.iter().take(SESSIONS_MAX);
     let resources = shown.clone().map(|session| {
-        let name = format!("{session}: prompt");
+        // As in the address: a name of words in a row would read as a sentence.
+        let name = format!("{}: prompt", segment(session.as_str()));
         Resource::new(uri(session, "prompt"), name).with_mime_type(MARKDOWN)
     });
     let next = (names.len() > SESSIONS_MAX).then(|| shown.clone().next_back());

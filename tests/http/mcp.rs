@@ -432,7 +432,11 @@ fn recent(server: &Server, method: &str, params: &Value) -> RequestBuilder {
 
 /// The answer to a method about the task of a question of session `s`.
 pub(crate) async fn of_task(server: &Server, method: &str, seq: u64) -> Value {
-    let params = json!({"taskId": format!("question.cw.{seq}")});
+    of_task_id(server, method, &format!("question.cw.{seq}")).await
+}
+
+async fn of_task_id(server: &Server, method: &str, id: &str) -> Value {
+    let params = json!({"taskId": id});
     let answer = recent(server, method, &params).send().await.expect("an answer");
     answer.json().await.expect("JSON")
 }
@@ -444,8 +448,8 @@ async fn a_seq_that_was_never_given_is_no_task() {
     let task = result(recent(&server, "tools/call", &asked)).await;
     assert_eq!(task["taskId"], "question.cw.1", "{task}");
     for method in ["tasks/get", "tasks/cancel"] {
-        for seq in [0, 2, 999_999] {
-            let answer = of_task(&server, method, seq).await;
+        for seq in ["0", "2", "999999", "01", "+1", "1.0", ""] {
+            let answer = of_task_id(&server, method, &format!("question.cw.{seq}")).await;
             let told = answer["error"]["message"].as_str().unwrap_or_default();
             assert!(told.contains("no such task"), "{method} {seq}: {answer}");
         }
@@ -505,6 +509,16 @@ async fn what_others_wrote_stands_between_marks() {
         let read = result(message(&server, query, &params.to_string())).await;
         assert_marked(read["contents"][0]["text"].as_str().expect("a text"), foreign, part);
     }
+    // The names of statuses.
+    let states = r#"{"settings":{"agent_states":{"obey me":{"from":["CONTINUE"],"to":[]}}}}"#;
+    board.put("", states).await.succeeded();
+    board.put("agents/C", r#"{"status":"obey me"}"#).await.is(201);
+    for status in ["UNKNOWN", "FINISH"] {
+        let arguments = json!({"then": [{"status": "C", "value": status}]}).to_string();
+        let rejected = result(call(&server, query, "transact", &arguments)).await;
+        assert_eq!(rejected["isError"], true, "{rejected}");
+        assert_marked(rejected["content"][0]["text"].as_str().expect("a text"), foreign, status);
+    }
     // The name of another's agent.
     let nothing = call(&server, "session=s&agent=B", "claim_request", r#"{"wait_s":0}"#);
     assert_marked(&text(nothing).await, "\"A\"", "newest_held");
@@ -519,4 +533,7 @@ async fn what_others_wrote_stands_between_marks() {
     for tool in ["board_overview", "list_open_questions"] {
         assert_marked(&text(call(&server, "", tool, "{}")).await, foreign, tool);
     }
+    let params = r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#;
+    let listed = result(message(&server, "", params)).await.to_string();
+    assert!(listed.contains("obey%20me") && !listed.contains(foreign), "{listed}");
 }

@@ -206,11 +206,17 @@ impl From<ErrorData> for Failure {
 
 /// Returns the result that tells a model of a refusal, and what to do next.
 pub(crate) fn refused(refusal: Refusal) -> CallToolResult {
-    let RefusalFacts { code, detail, faults, members, cause, .. } = refusal.into_facts();
+    let RefusalFacts { code, detail, faults, members, cause, quotes_others, .. } =
+        refusal.into_facts();
     if let Some(cause) = cause {
         tracing::error!(%cause, code = code.as_str(), "a tool failed");
     }
-    let detail = found(&SENTENCES, code).map_or_else(|| shortened(detail), str::to_owned);
+    let others = quotes_others.then(|| Facts::new().put("detail", &shortened(detail.clone())));
+    let detail = match found(&SENTENCES, code) {
+        Some(sentence) => sentence.to_owned(),
+        None if quotes_others => STATUS_REJECTED.to_owned(),
+        None => shortened(detail),
+    };
     let mut facts = Facts::new().put("error", code.as_str()).put("detail", &detail);
     if faults.len() > 1 {
         let told = faults.into_iter().take(FAULTS_MAX).map(|fault| shortened(fault.detail));
@@ -220,6 +226,9 @@ pub(crate) fn refused(refusal: Refusal) -> CallToolResult {
         facts = facts.put_json(name, value.get());
     }
     facts = facts.next(found(&NEXT_STEPS, code).unwrap_or(CORRECT));
+    if let Some(others) = &others {
+        facts = facts.board_data(others);
+    }
     let answer = Answer::from(facts);
     let mut result = CallToolResult::error(answer.content);
     result.structured_content = answer.structured;
@@ -291,6 +300,9 @@ const TELL: &str = "the server has a fault: tell a person, and try again later";
 
 /// The step after any other refusal.
 const CORRECT: &str = "correct the call as 'detail' says, then repeat it";
+
+/// The sentence of a refusal whose own sentence has names that others gave.
+const STATUS_REJECTED: &str = "the agent's status is not known in this session, or may not follow the present one; the data says which";
 
 /// Sentences for models, instead of those that name parts of HTTP or what others wrote.
 const SENTENCES: [(Code, &str); 4] = [
