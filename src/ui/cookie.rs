@@ -29,17 +29,22 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     Some(if values.next().is_none() { value } else { "" })
 }
 
-/// Returns the id in the cookie of a request. The one that was set over TLS goes first.
+/// Returns the id in the cookie of a request: the first one.
 pub(super) fn login_id(headers: &HeaderMap) -> Option<&str> {
+    login_ids(headers).next()
+}
+
+/// Returns all ids in the cookies of a request, of which a browser may keep several of one name, by path. Those that were
+/// set over TLS go first.
+pub(super) fn login_ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let port = origin(headers).port();
-    let find = |name: &str| {
+    [true, false].into_iter().flat_map(move |is_secure| {
+        let name = name(is_secure, port);
         let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| key.trim() == name).map(|(_, id)| id.trim())
-    };
-    let id = find(&name(true, port)).or_else(|| find(&name(false, port)))?;
-    (!id.is_empty() && id.len() <= ID_BYTES_MAX).then_some(id)
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+        let ids = pairs.filter(move |(key, _)| key.trim() == name).map(|(_, id)| id.trim());
+        ids.filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+    })
 }
 
 /// Returns the header that sets a login's cookie for some seconds.

@@ -104,16 +104,19 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Ends the login, and deletes the cookie. If the end could not be stored, the login goes on and the cookie stays, so that
+/// Ends the login of each cookie, and deletes the cookie. If an end could not be stored, the login goes on and the cookie stays, so that
 /// the log-out can be tried again.
 pub(super) async fn end(
     State(logins): State<Logins>,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     own(&headers).map_err(IntoResponse::into_response)?;
-    if let Some(id) = cookie::login_id(&headers).map(str::to_owned) {
+    let ids: Vec<String> = cookie::login_ids(&headers).map(str::to_owned).collect();
+    if !ids.is_empty() {
         let ending = logins.clone();
-        let ended = tokio::task::spawn_blocking(move || ending.end(&id)).await;
+        let ended =
+            tokio::task::spawn_blocking(move || ids.iter().try_for_each(|id| ending.end(id)));
+        let ended = ended.await;
         let ended = ended.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())?;
         ended.map_err(|error| not_ended(&error))?;
     }

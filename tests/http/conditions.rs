@@ -359,6 +359,9 @@ async fn a_part_of_a_body_is_never_written() {
         (Method::PUT, "blackboard"),
         (Method::POST, "transactions"),
         (Method::POST, "blobs"),
+        (Method::DELETE, "requests/1"),
+        (Method::DELETE, "requests"),
+        (Method::DELETE, ""),
     ] {
         let part = board.request(method, tail, r#"{"b":2}"#);
         let part = part.header("content-range", "bytes 0-6/100");

@@ -296,6 +296,20 @@ async fn what_a_login_began_ends_with_its_logout() {
 }
 
 #[tokio::test]
+async fn a_logout_ends_the_logins_of_all_its_cookies() {
+    let house = House::new();
+    let (first, second) = (house.cookie().await, house.cookie().await);
+    let pair = |cookie: &str| cookie.split(';').next().unwrap_or_default().to_owned();
+    let both = format!("{}; {}", pair(&first), pair(&second));
+    let leave = house.to(Method::DELETE, "/ui/session").header("cookie", both);
+    ask(leave.header("origin", house.own())).await.is(200);
+    for cookie in [first, second] {
+        let after = ask(house.page(&cookie, Method::GET, "/v1/sessions")).await;
+        after.problem(401, "unauthorized");
+    }
+}
+
+#[tokio::test]
 async fn log_ins_count_as_requests_of_their_token() {
     let house = House::with(&["--token-rate", "1"]);
     let body = format!("{{\"token\":\"{}\"}}", house.token);

@@ -43,14 +43,19 @@ impl Value {
     }
 }
 
-/// Returns the value of a JSON number that is whole and not negative, such as `7` and `7.0`. `None` beyond `u64`.
+/// The least number from which a double may stand for another whole number too.
+const INEXACT_FROM: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// Returns the value of a JSON number that is whole and not negative, such as `7` and `7.0`. `None` beyond `u64`, and for a
+/// number with a fraction or an exponent from 2⁵³ on, which may have been rounded.
 #[must_use]
 pub fn whole(text: &str) -> Option<u64> {
-    match Exact::parse(text)?.0 {
+    let whole: u64 = match Exact::parse(text)?.0 {
         Value::Small(number) => number.try_into().ok(),
         Value::Large(digits) => digits.parse().ok(),
         Value::Fraction(_) => None,
-    }
+    }?;
+    (is_integer(text) || whole < INEXACT_FROM).then_some(whole)
 }
 
 /// Returns the double nearest to a JSON number, infinite if the number is too large. NaN if the text is not a number.

@@ -23,6 +23,26 @@ fn try_all(a: &str, b: &str) {
     json_patch(a, &format!("[{b}]"), 1 << 16);
 }
 
+#[test]
+fn a_whole_number_is_never_a_rounded_one() {
+    for (text, number) in [
+        ("7", Some(7)),
+        ("7.0", Some(7)),
+        ("70e-1", Some(7)),
+        ("18446744073709551615", Some(u64::MAX)),
+        ("9007199254740991.0", Some(9_007_199_254_740_991)),
+        ("9007199254740993", Some(9_007_199_254_740_993)),
+        ("9007199254740993.0", None),
+        ("9007199254740992.0", None),
+        ("1e16", None),
+        ("7.5", None),
+        ("-1", None),
+        ("18446744073709551616", None),
+    ] {
+        assert_eq!(whole(text), number, "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_comes_back(a in any::<String>(), b in any::<String>()) {

@@ -3,12 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil::Date;
 use jiff::fmt::StdFmtWrite;
-use jiff::fmt::temporal::DateTimePrinter;
+use jiff::fmt::temporal::{DateTimePrinter, Pieces};
 use serde::{Deserialize, Serialize};
 
 /// Prints timestamps with milliseconds.
 const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+
+/// The last moment that RFC 3339 has a form for.
+const LAST: &str = "9999-12-31T23:59:59.999Z";
+const LAST_MS: i64 = 253_402_300_799_999;
+
+/// The last day of the library's moments.
+const LAST_DAY: Date = jiff::civil::date(9999, 12, 30);
 
 /// Milliseconds since 1970-01-01T00:00:00Z; shown as RFC 3339, stored as a number.
 #[derive(
@@ -32,8 +40,7 @@ impl fmt::Display for Timestamp {
                 let printed = PRINTER.print_timestamp(&moment, StdFmtWrite(f));
                 printed.map_err(|_| fmt::Error)
             }
-            // RFC 3339 has no form beyond the year 9999.
-            Err(_) => f.write_str("9999-12-31T23:59:59.999Z"),
+            Err(_) => f.write_str(LAST),
         }
     }
 }
@@ -47,9 +54,20 @@ impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let moment: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
-        Ok(Self(moment.as_millisecond()))
+        match text.parse::<jiff::Timestamp>() {
+            Ok(moment) => Ok(Self(moment.as_millisecond())),
+            Err(_) if is_beyond(text) => Ok(Self(LAST_MS)),
+            Err(_) => Err(InvalidTimestamp),
+        }
     }
+}
+
+/// Returns true for a time of the last days of the year 9999, by which programs say that something never ends. The library
+/// knows moments up to the 30th of December.
+fn is_beyond(text: &str) -> bool {
+    let Ok(pieces) = Pieces::parse(text) else { return false };
+    let is_moment = pieces.time().is_some() && pieces.to_numeric_offset().is_some();
+    is_moment && pieces.date() >= LAST_DAY
 }
 
 /// The maximum time to live, in days.
@@ -142,7 +160,7 @@ mod tests {
     fn a_moment_is_shown_with_milliseconds() {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp(1_795_244_591_123).to_string(), "2026-11-21T07:03:11.123Z");
-        assert_eq!(Timestamp(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp(i64::MAX).to_string(), LAST);
     }
 
     #[test]
@@ -151,10 +169,22 @@ mod tests {
             ("2026-11-21T07:03:11.123Z", 1_795_244_591_123),
             ("2026-11-21T08:03:11.1239+01:00", 1_795_244_591_123),
             ("1970-01-01T00:00:00Z", 0),
+            ("9999-12-30T22:00:00Z", 253_402_207_200_000),
+            (LAST, LAST_MS),
+            ("9999-12-31T23:59:59Z", LAST_MS),
+            ("9999-12-31T23:59:59-11:00", LAST_MS),
         ] {
             assert_eq!(text.parse(), Ok(Timestamp(moment)), "{text}");
         }
-        for text in ["", "2026-11-21", "2026-11-21T07:03:11", "1795244591123", "yesterday"] {
+        for text in [
+            "",
+            "2026-11-21",
+            "2026-11-21T07:03:11",
+            "1795244591123",
+            "yesterday",
+            "9999-12-31",
+            "9999-12-31T23:59:59",
+        ] {
             assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
         }
     }

@@ -30,10 +30,10 @@ pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Problem> 
         .header(header::CONNECTION, HeaderValue::from_static("close")))
 }
 
-/// Refuses a body that is a part of a representation: no route writes a part (RFC 9110, section 14.5).
+/// Refuses a write of a part of a representation: no route writes a part (RFC 9110, section 14.5).
 pub(super) fn check_content_range(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-    let has_body = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
-    if !has_body || !headers.contains_key(header::CONTENT_RANGE) {
+    let is_write = matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    if !is_write || !headers.contains_key(header::CONTENT_RANGE) {
         return Ok(());
     }
     let detail = "a write with Content-Range is not supported; send the whole body without it";
