@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -166,7 +167,7 @@ async def test_a_session_with_any_name_is_listed_and_read(connect: Connect, serv
     for name in any_names:
         server.board(name).ask("PUT", "/state", {"key of it": {"a%2Fb": name}})
     async with connect(f"{server.url}/mcp") as client:
-        prompts = {resource["name"]: resource["uri"] for resource in await client.resources()}
+        prompts = {unquote(resource["name"]): resource["uri"] for resource in await client.resources()}
         for name in any_names:
             uri = prompts[f"{name}: prompt"]
             assert "Request History" in (await client.read(uri))["text"]
