@@ -1,6 +1,6 @@
 //! Files and directories for their owner alone, whatever the directory above them and the umask allow.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -20,10 +20,15 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
 
 /// Creates an empty file, for a program that would make it readable for all. An existing one is narrowed.
 pub(crate) fn make_file(file: &Path) -> io::Result<()> {
+    open_file(file).map(drop)
+}
+
+/// Opens a file for writing, and creates it if there is none. An existing one is narrowed.
+pub(crate) fn open_file(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(FILE_MODE).open(file)?;
+    let opened = options.create(true).truncate(false).write(true).mode(FILE_MODE).open(file)?;
     narrow(file);
-    Ok(())
+    Ok(opened)
 }
 
 /// Takes the rights of others away, if there is anything there and it has any: a copy that was made by other rules, perhaps.

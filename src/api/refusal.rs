@@ -55,8 +55,8 @@ pub(crate) struct Facts {
     pub(crate) cause: Option<Cause>,
     /// True if the disk of the store has no room.
     pub(crate) is_disk_full: bool,
-    /// True if the sentence has text of others.
-    pub(crate) quotes_others: bool,
+    /// True if the sentence names statuses of a session, which others may have added.
+    pub(crate) names_statuses: bool,
 }
 
 impl Refusal {
@@ -70,13 +70,19 @@ impl Refusal {
             revision: None,
             cause: None,
             is_disk_full: false,
-            quotes_others: false,
+            names_statuses: false,
         }))
     }
 
     /// Marks the refusal as one for want of room on the disk, so that a door can add how much is free.
     pub(crate) fn disk_full(mut self) -> Self {
         self.0.is_disk_full = true;
+        self
+    }
+
+    /// Marks the rejection as one whose sentence names statuses of a session.
+    fn naming_statuses(mut self, names_statuses: bool) -> Self {
+        self.0.names_statuses = names_statuses;
         self
     }
 
@@ -292,11 +298,11 @@ pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusa
         Some(known) => format!("{rejected}; {known}"),
         None => rejected.to_string(),
     };
-    let mut refusal = match part_at_fault(rejected) {
+    let refusal = match part_at_fault(rejected) {
         Some(pointer) => at_fault(rejected.code(), pointer, why),
         None => Refusal::new(rejected.code(), why),
     };
-    refusal.0.quotes_others = names_statuses(rejected);
+    let refusal = refusal.naming_statuses(names_statuses(rejected));
     match revision {
         Some(revision) => refusal.at(revision),
         None => refusal,
@@ -305,20 +311,24 @@ pub(crate) fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusa
 
 /// Returns the known statuses beside an unknown one.
 fn known_statuses(rejected: &Rejected) -> Option<String> {
-    if let Rejected::InOperation { rejected, .. } = rejected {
-        return known_statuses(rejected);
-    }
-    let Rejected::UnknownStatus { status, known } = rejected else { return None };
+    let Rejected::UnknownStatus { status, known } = innermost(rejected) else { return None };
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Some(known_names(status.as_str(), &known))
 }
 
 /// Returns true if the sentence names statuses of a session, which somebody has added.
 fn names_statuses(rejected: &Rejected) -> bool {
-    if let Rejected::InOperation { rejected, .. } = rejected {
-        return names_statuses(rejected);
-    }
+    let rejected = innermost(rejected);
     matches!(rejected, Rejected::UnknownStatus { .. } | Rejected::IllegalTransition { .. })
+}
+
+/// Returns the reason itself, without the operations that it stands in.
+fn innermost(rejected: &Rejected) -> &Rejected {
+    let mut reason = rejected;
+    while let Rejected::InOperation { rejected, .. } = reason {
+        reason = rejected;
+    }
+    reason
 }
 
 /// Returns the pointer of the part of the body that a rule refuses, if any.

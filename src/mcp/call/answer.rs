@@ -206,15 +206,15 @@ impl From<ErrorData> for Failure {
 
 /// Returns the result that tells a model of a refusal, and what to do next.
 pub(crate) fn refused(refusal: Refusal) -> CallToolResult {
-    let RefusalFacts { code, detail, faults, members, cause, quotes_others, .. } =
+    let RefusalFacts { code, detail, faults, members, cause, names_statuses, .. } =
         refusal.into_facts();
     if let Some(cause) = cause {
         tracing::error!(%cause, code = code.as_str(), "a tool failed");
     }
-    let others = quotes_others.then(|| Facts::new().put("detail", &shortened(detail.clone())));
+    let others = names_statuses.then(|| Facts::new().put("detail", &shortened(detail.clone())));
     let detail = match found(&SENTENCES, code) {
         Some(sentence) => sentence.to_owned(),
-        None if quotes_others => STATUS_REJECTED.to_owned(),
+        None if names_statuses => STATUS_REJECTED.to_owned(),
         None => shortened(detail),
     };
     let mut facts = Facts::new().put("error", code.as_str()).put("detail", &detail);

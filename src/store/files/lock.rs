@@ -1,11 +1,9 @@
 //! Lock of a data directory: one process at a time, released when it exits.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::disk::FILE_MODE;
 use crate::owner_files;
 use crate::store::StoreError;
 
@@ -21,15 +19,7 @@ impl Lock {
     /// Takes the directory's lock, or fails immediately.
     pub(crate) fn take(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(NAME);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(FILE_MODE)
-            .open(&path)
-            .map_err(StoreError::io(&path))?;
-        owner_files::narrow(&path);
-        Self::of(file, dir)
+        Self::of(owner_files::open_file(&path).map_err(StoreError::io(&path))?, dir)
     }
 
     /// Takes an existing lock file's lock; creates nothing.

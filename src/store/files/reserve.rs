@@ -2,15 +2,14 @@
 //!
 //! A deletion that needs room releases it; it is allocated again once there is room.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::owner_files::{self, FILE_MODE};
+use crate::owner_files;
 
 const FILE: &str = "reserve";
 
@@ -70,8 +69,7 @@ impl Reserve {
     }
 
     fn open(&self) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(FILE_MODE).open(&self.path)
+        owner_files::open_file(&self.path)
     }
 
     fn lengthen(&self, from: u64, more: u64) -> io::Result<()> {

@@ -13,10 +13,10 @@
 //!     40     4  CRC-32 of the fields before, little-endian
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroU128;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::inventory::Inventory;
 use super::{DATABASE, epoch};
 use crate::board::Epoch;
-use crate::owner_files::{self, FILE_MODE};
+use crate::owner_files;
 use crate::store::{JournalId, StoreError};
 
 const NAME: &str = "last-commit";
@@ -61,9 +61,7 @@ impl LastCommit {
     /// Opens or creates the note of a store that syncs each commit. A store without it works as well.
     pub(crate) fn open(dir: &Path, epoch: Epoch) -> Self {
         let path = dir.join(NAME);
-        owner_files::narrow(&path);
-        let mut options = OpenOptions::new();
-        let opened = options.create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
+        let opened = owner_files::open_file(&path);
         let mut note = Self { path, file: None, epoch, boot: boot() };
         match opened {
             Ok(file) => note.file = Some(file),
