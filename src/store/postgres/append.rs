@@ -15,11 +15,21 @@ use super::error::{failed, leaves_open, outcome_of};
 use crate::board::{Digest, Revision, Seal, SessionId};
 use crate::store::{Outcome, PostgresFailure, Run, SessionRow, StoreError};
 
+/// The seal of the last commit that is added.
+macro_rules! last_seal {
+    () => {
+        "substring(($16::bytea[])[cardinality($16::bytea[])] FOR 9)"
+    };
+}
+
 /// Sets the row of a session.
 macro_rules! set_row {
     () => {
-        "head = $3, bytes = bytes + $4, is_live = $5, next_due = $6, labels = $7, asks = $8, requests = $9, \
-         over_budget = $10, is_limited = $11, summary = $12, image_bytes = $13, has_blobs = $14"
+        concat!(
+            "head = $3, bytes = bytes + $4, is_live = $5, next_due = $6, labels = $7, asks = $8, requests = $9, \
+             over_budget = $10, is_limited = $11, summary = $12, image_bytes = $13, has_blobs = $14, seal = ",
+            last_seal!()
+        )
     };
 }
 
@@ -42,12 +52,7 @@ macro_rules! insert_commits {
 /// seal, which is NULL if that is not known.
 macro_rules! is_known {
     ($seal:literal) => {
-        concat!(
-            "NOT EXISTS (SELECT FROM history_commit WHERE history_commit.session = $1 \
-             AND history_commit.revision = $2 AND substring(frame FOR 9) <> ",
-            $seal,
-            "::bytea)"
-        )
+        concat!("(seal = ", $seal, "::bytea) IS NOT FALSE")
     };
 }
 
@@ -61,11 +66,10 @@ macro_rules! claim {
             has_blobs!(),
             " AND (",
             $seal,
-            "::bytea IS NULL OR NOT EXISTS (SELECT FROM session AS former LEFT JOIN history_commit AS last \
-             ON last.session = former.id AND last.revision = former.head WHERE former.id = $20::uuid \
+            "::bytea IS NULL OR NOT EXISTS (SELECT FROM session AS former WHERE former.id = $20::uuid \
              AND (former.head <> ",
             $head,
-            "::bigint OR substring(last.frame FOR 9) <> ",
+            "::bigint OR former.seal <> ",
             $seal,
             ")))",
             " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $20::uuid \
@@ -90,9 +94,10 @@ pub(super) const FOLLOW: &str = concat!(
 const CREATE: &str = concat!(
     claim!("WHERE ", "$25", "$26"),
     "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
-     is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content) \
-     SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid FROM named \
-     WHERE $2::bigint IS NOT NULL RETURNING id), \
+     is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content, seal) \
+     SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid, ",
+    last_seal!(),
+    " FROM named WHERE $2::bigint IS NOT NULL RETURNING id), \
      parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
      FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
     insert_commits!()

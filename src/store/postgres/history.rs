@@ -211,7 +211,7 @@ pub(super) async fn set_base(
             RETURNING octet_length(frame) AS length) \
         SELECT coalesce(sum(length), 0)::bigint FROM gone";
     let set = "UPDATE session SET base = put_base, base_content = put_content, put_base = NULL, \
-            put_content = NULL \
+            put_content = NULL, seal = CASE WHEN head > $2 THEN seal END \
         FROM (SELECT base_content FROM session WHERE id = $1 FOR UPDATE) AS former \
         WHERE id = $1 AND put_base = $2 AND head >= $2 AND staged_at IS NULL AND ended_at IS NULL \
         RETURNING former.base_content";

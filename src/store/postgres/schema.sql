@@ -15,6 +15,9 @@ CREATE TABLE session (
     -- NULL while the history is staged.
     name bytea,
     head bigint NOT NULL,
+    -- The begin of the frame at the head, which distinguishes it from another commit of that revision; NULL while the history
+    -- is staged, or if a base alone has the head.
+    seal bytea,
     -- The base in force, and the one that was put last.
     base bigint,
     base_content uuid,
