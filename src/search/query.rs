@@ -118,6 +118,15 @@ impl Query {
         self.unwanted.iter().map(|term| (term.text.as_str(), term.is_prefix))
     }
 
+    /// Returns each term that a text must have, in the language of FTS5.
+    pub(super) fn wanted_expressions(&self) -> impl Iterator<Item = String> {
+        self.wanted.iter().map(|term| {
+            let mut out = String::new();
+            join(std::slice::from_ref(term), "", &mut out);
+            out
+        })
+    }
+
     /// Returns the query in the language of FTS5.
     pub(super) fn expression(&self) -> String {
         let mut out = String::new();
