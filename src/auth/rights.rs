@@ -228,9 +228,10 @@ impl Caller {
             Command::Session(SessionCommand::Put { settings: Set::To(settings), .. }) => {
                 self.permits_settings(settings)
             }
-            // The budget goes with all settings.
+            // The lifetime and the budget go with all settings.
             Command::Session(SessionCommand::Put { settings: Set::Reset, .. }) => self
                 .permits_settings(&SettingsPatch {
+                    ttl: Set::Reset,
                     cost_max: Set::Reset,
                     ..SettingsPatch::default()
                 }),
@@ -251,9 +252,9 @@ impl Caller {
         }
     }
 
-    /// A setting needs the rights of the deletions that it will cause: of a purge for a history, of a deletion for a
-    /// session or memories. A budget limits agents, so none of them changes it: it could also find the others' costs by
-    /// trying budgets.
+    /// A setting needs the rights of the deletions that it will cause: of a purge for a history, of a deletion for memories.
+    /// A session's lifetime and its budget are its owner's, also to take away. An agent could also find the others' costs
+    /// by trying budgets.
     fn permits_settings(&self, settings: &SettingsPatch) -> Result<(), Forbidden> {
         if matches!(settings.history, Set::To(_)) {
             self.needs(Scope::Admin)?;
@@ -263,12 +264,13 @@ impl Caller {
             Set::To(MaxItems::Each(each)) => each.memory.is_some(),
             Set::Keep | Set::Reset => false,
         };
+        let changes_lifetime = !matches!(settings.ttl, Set::Keep);
         let changes_budget = !matches!(settings.cost_max, Set::Keep);
-        let setting = match (&settings.ttl, limits_memories, changes_budget) {
-            (Set::To(_), _, _) => "ttl",
-            (Set::Keep | Set::Reset, true, _) => "max_items",
-            (Set::Keep | Set::Reset, false, true) => "cost_max",
-            (Set::Keep | Set::Reset, false, false) => return Ok(()),
+        let setting = match (changes_lifetime, limits_memories, changes_budget) {
+            (true, _, _) => "ttl",
+            (false, true, _) => "max_items",
+            (false, false, true) => "cost_max",
+            (false, false, false) => return Ok(()),
         };
         match self.kept_to() {
             Some(own) => Err(Forbidden::Setting { own: own.clone(), setting }),

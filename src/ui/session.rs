@@ -73,7 +73,7 @@ pub(super) async fn show(State(logins): State<Logins>, headers: HeaderMap) -> Re
     json(&SessionBody { tokens_required, login })
 }
 
-/// Trades a token for a cookie.
+/// Trades a token for a cookie. The logins whose cookies it replaces end: nobody could log out of them any more.
 pub(super) async fn begin(
     State(logins): State<Logins>,
     headers: HeaderMap,
@@ -95,6 +95,7 @@ pub(super) async fn begin(
     let Some((id, login)) = begun else {
         return Ok(json(&SessionBody { tokens_required: false, login: None }));
     };
+    end_present(&logins, &headers).await?;
     tracing::info!(token = %login.token.name, "a browser logged in");
     // Rounded up: the login is younger than a second.
     let seconds = (login.expires_at.0 - logins.tokens().now().0 + 999) / 1000;
@@ -111,7 +112,17 @@ pub(super) async fn end(
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     own(&headers).map_err(IntoResponse::into_response)?;
-    let ids: Vec<String> = cookie::login_ids(&headers).map(str::to_owned).collect();
+    end_present(&logins, &headers).await?;
+    let tokens_required = logins.tokens().are_required();
+    let mut response = json(&SessionBody { tokens_required, login: None });
+    let set = cookie::set("", 0, cookie::origin(&headers));
+    response.headers_mut().extend(set.map(|set| (SET_COOKIE, set)));
+    Ok(response)
+}
+
+/// Ends the login of each cookie.
+async fn end_present(logins: &Logins, headers: &HeaderMap) -> Result<(), Response> {
+    let ids: Vec<String> = cookie::login_ids(headers).map(str::to_owned).collect();
     if !ids.is_empty() {
         let ending = logins.clone();
         let ended =
@@ -120,11 +131,7 @@ pub(super) async fn end(
         let ended = ended.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())?;
         ended.map_err(|error| not_ended(&error))?;
     }
-    let tokens_required = logins.tokens().are_required();
-    let mut response = json(&SessionBody { tokens_required, login: None });
-    let set = cookie::set("", 0, cookie::origin(&headers));
-    response.headers_mut().extend(set.map(|set| (SET_COOKIE, set)));
-    Ok(response)
+    Ok(())
 }
 
 fn not_ended(error: &StoreError) -> Response {

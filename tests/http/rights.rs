@@ -211,6 +211,8 @@ async fn an_agent_neither_sets_a_budget_nor_finds_costs_by_it() {
     put(&house.a, "s", "null").await.problem(403, "forbidden");
     let reset = r#"{"settings":null}"#;
     house.sent(&house.a, Method::PUT, "", reset).await.problem(403, "forbidden");
+    let no_ttl = r#"{"settings":{"ttl":null}}"#;
+    house.sent(&house.a, Method::PUT, "", no_ttl).await.problem(403, "forbidden");
     house.sent(&house.a, Method::PUT, "", r#"{"settings":{}}"#).await.is(200);
     assert_eq!(house.got(&house.admin, "").await.json()["settings"]["cost_max"], 0.25);
     assert_eq!(house.got(&house.a, "").await.json().get("cost"), None);

@@ -310,6 +310,23 @@ async fn a_logout_ends_the_logins_of_all_its_cookies() {
 }
 
 #[tokio::test]
+async fn a_login_ends_those_whose_cookies_it_replaces() {
+    let house = House::new();
+    let first = house.cookie().await;
+    let pair = first.split(';').next().unwrap_or_default().to_owned();
+    let log_in = |token: &str| {
+        let request = house.log_in_from(&house.own(), format!("{{\"token\":\"{token}\"}}"));
+        ask(request.header("cookie", pair.clone()))
+    };
+    // A log-in that fails replaces nothing.
+    log_in("bb_wrong").await.is(401);
+    ask(house.page(&first, Method::GET, "/v1/sessions")).await.is(200);
+    let second = log_in(&house.token).await.is(200).header("set-cookie").to_owned();
+    ask(house.page(&second, Method::GET, "/v1/sessions")).await.is(200);
+    ask(house.page(&first, Method::GET, "/v1/sessions")).await.problem(401, "unauthorized");
+}
+
+#[tokio::test]
 async fn log_ins_count_as_requests_of_their_token() {
     let house = House::with(&["--token-rate", "1"]);
     let body = format!("{{\"token\":\"{}\"}}", house.token);

@@ -248,8 +248,9 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
 }
 
 fn count(at: &str, value: &str) -> Result<NonZeroUsize, Refusal> {
+    let count = json::whole(value).and_then(|count| usize::try_from(count).ok());
     let why = "expected a whole number from 1";
-    value.parse().map_err(|_| invalid_field(at.to_owned(), why))
+    count.and_then(NonZeroUsize::new).ok_or_else(|| invalid_field(at.to_owned(), why))
 }
 
 fn agent_states(at: &str, value: &str) -> Result<AgentStates, Refusal> {

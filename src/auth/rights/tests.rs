@@ -104,6 +104,7 @@ fn settings_that_concern_all_agents_need_more_rights() {
     };
     let (one, max) = (std::num::NonZeroUsize::MIN, Budget::of(1.0).unwrap());
     let ttl = with(SettingsPatch { ttl: Set::To(Ttl::MINUTE), ..SettingsPatch::default() });
+    let no_ttl = with(SettingsPatch { ttl: Set::Reset, ..SettingsPatch::default() });
     let all =
         with(SettingsPatch { max_items: Set::To(MaxItems::All(one)), ..SettingsPatch::default() });
     let each = |each| {
@@ -117,7 +118,7 @@ fn settings_that_concern_all_agents_need_more_rights() {
     let no_budget = with(SettingsPatch { cost_max: Set::Reset, ..SettingsPatch::default() });
     let scopes = [Scope::Read, Scope::Write];
     let (own, unbound) = (bearer(Some("A"), &scopes, "*"), bearer(None, &scopes, "*"));
-    for command in [&ttl, &all, &memory, &budget, &no_budget] {
+    for command in [&ttl, &no_ttl, &all, &memory, &budget, &no_budget] {
         assert!(matches!(own.permits(command), Err(Forbidden::Setting { .. })), "{command:?}");
         assert_eq!(unbound.permits(command), Ok(()), "{command:?}");
     }
@@ -126,7 +127,7 @@ fn settings_that_concern_all_agents_need_more_rights() {
         assert_eq!(caller.permits(&history), Err(Forbidden::Scope(Scope::Admin)));
     }
     let admin = bearer(Some("A"), &[Scope::Admin], "*");
-    for command in [ttl, all, memory, requests, history, budget, no_budget] {
+    for command in [ttl, no_ttl, all, memory, requests, history, budget, no_budget] {
         assert_eq!(admin.permits(&command), Ok(()), "{command:?}");
     }
 }

@@ -119,7 +119,12 @@ fn a_log_without_a_bound_keeps_all() {
 
 #[test]
 fn a_bound_is_a_whole_number_of_at_least_one() {
-    for wrong in ["0", "-1", "-0", "1.5", "1e2", "99999999999999999999", "\"3\"", "true", "[]"] {
+    // Numbers of JSON: 2.0 is as whole as 2.
+    for right in ["2", "2.0", "2e0"] {
+        let patch = read(&format!("{{\"max_items\":{right}}}"));
+        assert_eq!(patch.max_items, Set::To(MaxItems::All(max(2))));
+    }
+    for wrong in ["0", "0.0", "-1", "-0", "1.5", "99999999999999999999", "\"3\"", "true", "[]"] {
         let all = format!("{{\"max_items\":{wrong}}}");
         check_refused(&all, Code::InvalidField, "/max_items");
         let one = format!("{{\"max_items\":{{\"requests\":1,\"memory\":{wrong}}}}}");
