@@ -3,8 +3,8 @@
 //! The texts go through an index in memory, so that words match exactly as they were found. Which words are shown is chosen here: the
 //! time of FTS5's own snippets grows with the square of the matches.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use parking_lot::Mutex;
@@ -77,7 +77,7 @@ impl Snippets {
 
 fn made() -> Result<Connection, SearchError> {
     let memory = Connection::open_in_memory()?;
-    for table in ["excerpts", "texts", "parts"] {
+    for table in ["excerpts", "long_texts", "parts"] {
         memory.execute_batch(&format!(
             "CREATE VIRTUAL TABLE {table} USING fts5(text, {TOKENIZER})"
         ))?;
@@ -96,30 +96,37 @@ fn excerpts(
     let mut excerpts = Vec::new();
     // It is rolled back: the texts leave nothing.
     let transaction = memory.unchecked_transaction()?;
-    let mut insert = transaction.prepare_cached("INSERT INTO texts(rowid, text) VALUES (?, ?)")?;
+    let mut insert =
+        transaction.prepare_cached("INSERT INTO excerpts(rowid, text) VALUES (?, ?)")?;
+    let mut insert_long =
+        transaction.prepare_cached("INSERT INTO long_texts(rowid, text) VALUES (?, ?)")?;
     for (at, text) in (0_i64..).zip(texts) {
         if !goes_on() {
             return Err(SearchError::Ended);
         }
         let text = segmented(&text);
+        let insert = if is_long(&text) { &mut insert_long } else { &mut insert };
         insert.execute(params![at, text])?;
         excerpts.push(Some(Excerpt { text, follows: false, goes_on: false, matches: Vec::new() }));
     }
-    let matching =
-        rows(&transaction, "SELECT rowid FROM texts WHERE texts MATCH ?", &query.expression())?;
-    let mut insert =
-        transaction.prepare_cached("INSERT INTO excerpts(rowid, text) VALUES (?, ?)")?;
+    let whole = query.expression();
+    let mut matching =
+        rows(&transaction, "SELECT rowid FROM excerpts WHERE excerpts MATCH ?", &whole)?;
+    matching.extend(rows(
+        &transaction,
+        "SELECT rowid FROM long_texts WHERE long_texts MATCH ?",
+        &whole,
+    )?);
     for (at, slot) in excerpts.iter_mut().enumerate() {
+        *slot = slot.take().filter(|_| matching.contains(&at));
+        let Some(excerpt) = slot.as_mut().filter(|excerpt| is_long(&excerpt.text)) else {
+            continue;
+        };
         if !goes_on() {
             return Err(SearchError::Ended);
         }
-        *slot = slot.take().filter(|_| matching.binary_search(&at).is_ok());
-        if let Some(excerpt) = slot {
-            if excerpt.text.len() > PART_BYTES {
-                *excerpt = best_part(&transaction, &terms, &excerpt.text)?;
-            }
-            insert.execute(params![at.cast_signed(), excerpt.text])?;
-        }
+        *excerpt = best_part(&transaction, &terms, &excerpt.text)?;
+        insert.execute(params![at.cast_signed(), excerpt.text])?;
     }
     let [begin, end] = MARKS.map(String::from);
     let sql = "SELECT rowid, highlight(excerpts, 0, ?, ?) FROM excerpts WHERE excerpts MATCH ?";
@@ -137,8 +144,13 @@ fn excerpts(
     Ok(excerpts)
 }
 
-/// Returns the numbers of the rows that an expression matches, ascending.
-fn rows(memory: &Connection, sql: &str, expression: &str) -> Result<Vec<usize>, SearchError> {
+/// Returns true for a text of which a part is shown.
+const fn is_long(text: &str) -> bool {
+    text.len() > PART_BYTES
+}
+
+/// Returns the numbers of the rows that an expression matches.
+fn rows(memory: &Connection, sql: &str, expression: &str) -> Result<HashSet<usize>, SearchError> {
     let mut select = memory.prepare_cached(sql)?;
     let rows = select.query_map([expression], |row| Ok(row.get::<_, u32>(0)? as usize))?;
     Ok(rows.collect::<Result<_, _>>()?)
