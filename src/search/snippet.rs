@@ -38,9 +38,9 @@ pub struct Snippets(Mutex<Vec<Connection>>);
 struct Excerpt {
     text: String,
     /// True if there is text before it.
-    follows: bool,
+    has_before: bool,
     /// True if there is text after it.
-    goes_on: bool,
+    has_after: bool,
     matches: Vec<Matched>,
 }
 
@@ -107,7 +107,12 @@ fn excerpts(
         let text = segmented(&text);
         let insert = if is_long(&text) { &mut insert_long } else { &mut insert };
         insert.execute(params![at, text])?;
-        excerpts.push(Some(Excerpt { text, follows: false, goes_on: false, matches: Vec::new() }));
+        excerpts.push(Some(Excerpt {
+            text,
+            has_before: false,
+            has_after: false,
+            matches: Vec::new(),
+        }));
     }
     let whole = query.expression();
     let mut matching =
@@ -177,8 +182,8 @@ fn best_part(memory: &Connection, terms: &[String], text: &str) -> Result<Excerp
     let best = counts.iter().position(|count| *count == most).unwrap_or(0);
     Ok(Excerpt {
         text: parts.get(best).copied().unwrap_or_default().to_owned(),
-        follows: best > 0,
-        goes_on: best + 1 < parts.len(),
+        has_before: best > 0,
+        has_after: best + 1 < parts.len(),
         matches: Vec::new(),
     })
 }
@@ -226,7 +231,7 @@ impl Excerpt {
         let last = words.get(end).and_then(|_| words.get(end - 1));
         let to = last.map_or(self.text.len(), |word| word.end);
         let mut out = String::with_capacity(to.saturating_sub(from) + 64);
-        if from > 0 || self.follows {
+        if from > 0 || self.has_before {
             out.push('…');
         }
         let mut at = from;
@@ -241,7 +246,7 @@ impl Excerpt {
             }
         }
         put(&self.text[at..to], &mut out);
-        if to < self.text.len() || self.goes_on {
+        if to < self.text.len() || self.has_after {
             out.push('…');
         }
         out
@@ -319,7 +324,6 @@ fn put(text: &str, out: &mut String) {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             GAP => {}
-            '\n' => out.push(' '),
             other => out.push(other),
         }
     }
