@@ -48,28 +48,40 @@ enum Habit {
     Slow,
 }
 
-async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Habit) {
+/// Works until nothing is left. Returns the requests of which a claim may have lapsed in its hands.
+async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Habit) -> Vec<u64> {
     let wanted = kind.map_or(json!({}), |kind| json!({"kind":kind}));
     let body = json!({"match":wanted,"ttl":format!("{}ms", TTL.as_millis())}).to_string();
     let mut claims = 0;
+    let mut late = Vec::new();
     loop {
         let asked = Instant::now();
         let claim = board.by(&name, Method::POST, "requests/claim?wait=1500ms", &body);
         let claimed = ask(claim).await;
         if claimed.status() == 204 {
-            return;
+            return late;
         }
         claims += 1;
         let entry = claimed.is(200).json();
         let (seq, fence) = (&entry["seq"], &entry["claim"]["fence"]);
         match habit {
-            Habit::DiesAfter(count) if claims > count => return,
+            Habit::DiesAfter(count) if claims > count => {
+                late.extend(seq.as_u64());
+                return late;
+            }
             Habit::Slow if claims % 20 == 0 => sleep(Duration::from_millis(700)).await,
             Habit::Steady | Habit::DiesAfter(_) | Habit::Slow => {}
         }
         if entry["item"]["hopeless"] == true {
             let body = json!({"fence":fence,"reason":"hopeless"}).to_string();
-            ask(board.by(&name, Method::PUT, &format!("requests/{seq}/failed"), &body)).await;
+            let failed = board.by(&name, Method::PUT, &format!("requests/{seq}/failed"), &body);
+            let failed = ask(failed).await;
+            // On a busy machine any claim may lapse.
+            if asked.elapsed() >= TTL {
+                late.extend(seq.as_u64());
+            } else {
+                failed.is(200);
+            }
             continue;
         }
         let done = json!({"then":[
@@ -78,7 +90,6 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
         ]});
         let done = board.by(&name, Method::POST, "transactions", &done.to_string());
         let done = ask(done).await;
-        // On a busy machine any claim may lapse.
         assert!(done.status() == 200 || asked.elapsed() >= TTL, "{done}");
     }
 }
@@ -98,8 +109,9 @@ async fn each_request_is_done_once_in_the_order_of_the_plans() {
         let kind = (n >= 4).then(|| KINDS[n % 3]);
         tokio::spawn(work(board.clone(), format!("worker {n}"), kind, habit))
     });
+    let mut late = Vec::new();
     for worker in workers.collect::<Vec<_>>() {
-        worker.await.unwrap();
+        late.extend(worker.await.unwrap());
     }
     let did = board.lines("trajectories").await;
     let did = did.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["did"].as_u64());
@@ -116,10 +128,11 @@ async fn each_request_is_done_once_in_the_order_of_the_plans() {
     }
     for seq in HOPELESS {
         let entry = board.get(&format!("requests/{seq}")).await.json();
-        assert_eq!(
-            (&entry["failed"]["reason"], &entry["failures"]),
-            (&json!("hopeless"), &json!(20))
-        );
+        assert_eq!(entry["failures"], 20, "{entry}");
+        assert!(entry["failed"].is_object(), "{entry}");
+        // A lapse has no reason.
+        let lapsed = late.contains(&seq) && entry["failed"]["reason"].is_null();
+        assert!(lapsed || entry["failed"]["reason"] == "hopeless", "{entry}");
     }
     // Each offer is of a request that became claimable: by a post, a done blocker, a failure or a lapse.
     let offers = sample(&server, "blackboard_claim_offers_total").await;
