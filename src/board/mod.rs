@@ -38,7 +38,7 @@ pub use decide::{
 pub use log::filter::{Contains, Filter, is_open};
 pub use log::{
     CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Mark, Probe, Run, RunText,
-    RunWeights, Scale, SeqRange, Stamp, TextForm, TextKind, Updated,
+    RunWeights, SeqRange, Stamp, TextForm, TextKind, Tokenizer, Updated,
 };
 pub use model::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, Moves, PROFILE_BYTES_MAX, Profile, Status,

@@ -11,7 +11,7 @@ use super::call::arguments::Arguments;
 use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt::markdown;
-use super::tools::reading::{Keep, bytes_of, cut, fit, member, whole};
+use super::tools::reading::{Keep, fit, member, whole, within};
 use super::tools::screenshots;
 use crate::api::address::{percent_decode, segment};
 use crate::api::inbox::listing;
@@ -254,7 +254,7 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
         Part::State(path) => {
             let value = board.state().value(path);
             let value = value.ok_or_else(|| no_value(path, board.revision()))?;
-            Ok(shown(&cut(&text_of(&value), bytes_of(TOKENS)), MARKED))
+            Ok(shown(&within(&text_of(&value), TOKENS), MARKED))
         }
     }
 }

@@ -127,52 +127,11 @@ fn push_block(lines: &str, out: &mut String) {
 
 /// Appends JSON as code within a line.
 fn push_code(json: &str, out: &mut String) {
-    let mut ascii = String::with_capacity(json.len());
-    python::dumps(json, &mut ascii);
-    let code = with_characters(&ascii);
+    let mut code = String::with_capacity(json.len());
+    python::dumps_characters(json, &mut code);
     // The JSON begins and ends with a bracket or a quote, so no backtick stands beside the fence.
     let fence = "`".repeat(longest_run(&code) + 1);
     out.extend([&*fence, &*code, &*fence]);
-}
-
-/// Returns Python's JSON with printable characters in place of their escapes.
-fn with_characters(ascii: &str) -> Cow<'_, str> {
-    if !ascii.contains("\\u") {
-        return Cow::Borrowed(ascii);
-    }
-    let mut out = String::with_capacity(ascii.len());
-    let mut rest = ascii;
-    while let Some((plain, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
-        out.push_str(plain);
-        let written = match character(escape) {
-            Some((character, written)) => {
-                out.push(character);
-                written
-            }
-            // The next character belongs to the escape and must not begin another.
-            None => {
-                out.push_str(escape.get(..2).unwrap_or(escape));
-                2
-            }
-        };
-        rest = escape.get(written..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-/// Returns the printable character of an escape or a surrogate pair, and the length of its text.
-fn character(escape: &str) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = escape.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let first = unit(0)?;
-    let said = match first {
-        0xD800..=0xDBFF => char::decode_utf16([first, unit(6)?]).next()?.ok()?,
-        _ => char::from_u32(u32::from(first))?,
-    };
-    (!said.is_control()).then_some((said, if said.len_utf16() == 2 { 12 } else { 6 }))
 }
 
 /// Returns the length of the longest run of backticks.

@@ -7,10 +7,9 @@ mod budget;
 pub mod markdown;
 mod markdown_text;
 mod syntax;
-mod token_estimate;
-#[cfg(feature = "openai-tokens")]
-mod vocabulary;
-use exact_json::python::{self, Literal};
+pub mod tokens;
+
+use exact_json::python::{self, Characters, Literal};
 
 use crate::board::{
     Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
@@ -19,7 +18,7 @@ use crate::board::{
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
 pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
-pub use token_estimate::{Cost, Estimator};
+pub use tokens::{Cost, Estimator};
 
 /// The text that opens every prompt.
 #[must_use]
@@ -68,12 +67,21 @@ pub const LIST_END: &str = "]";
 /// The separator of two items in a list. The text of a run begins with it.
 pub const LIST_COMMA: &str = ", ";
 
+/// Returns the form of cached texts with characters in this form.
+#[must_use]
+pub const fn text_form(characters: Characters) -> TextForm {
+    match characters {
+        Characters::Escaped => TextForm::Literals,
+        Characters::Written => TextForm::Characters,
+    }
+}
+
 /// Renders the items of a run for their log's list, each after a comma. With keys, only those members are shown. The
 /// text is cached with the run.
 #[must_use]
-pub fn list_items(run: &Run, keys: &TextKeys) -> RunText {
-    let mut literal = Literal::default();
-    let kind = TextKind { form: TextForm::Literals, keys: keys.clone() };
+pub fn list_items(run: &Run, keys: &TextKeys, characters: Characters) -> RunText {
+    let mut literal = Literal::new(characters);
+    let kind = TextKind { form: text_form(characters), keys: keys.clone() };
     run.text(&kind, |entry, out| list_item(&entry.item, keys, &mut literal, out))
 }
 
@@ -98,18 +106,18 @@ pub fn list_item(item: &Item, keys: &TextKeys, literal: &mut Literal, out: &mut 
 
 /// Returns the text of the state: its heading, and its document as Python's `json.dumps` writes it.
 #[must_use]
-pub fn state_text(heading: &str, document: &str) -> String {
+pub fn state_text(heading: &str, document: &str, characters: Characters) -> String {
     let mut text = literal(&format!("{heading}\n "));
-    Literal::default().dumps(document, &mut text);
+    Literal::new(characters).dumps(document, &mut text);
     text
 }
 
 /// Renders the metadata of each screenshot of a run as Python's `json.dumps` writes it. The text is cached with the
 /// run.
 #[must_use]
-pub fn metadata(run: &Run) -> RunText {
-    let mut literal = Literal::default();
-    let kind = TextKind { form: TextForm::Literals, keys: None };
+pub fn metadata(run: &Run, characters: Characters) -> RunText {
+    let mut literal = Literal::new(characters);
+    let kind = TextKind { form: text_form(characters), keys: None };
     run.text(&kind, |entry, out| literal.dumps(metadata_of(&entry.item), out))
 }
 

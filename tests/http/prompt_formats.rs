@@ -283,3 +283,41 @@ async fn prompts_of_a_growing_board_share_all_that_did_not_change() {
 fn parted<'a>(before: &'a str, now: &str) -> (&'a str, &'a str) {
     before.split_at(before.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count())
 }
+
+#[tokio::test]
+async fn only_the_original_escapes_what_it_shows() {
+    let server = Server::start();
+    let board = server.board("s");
+    let item = r#"{"text":"看看 \u00e9\ud83d\ude80 \u0007"}"#;
+    board.post("trajectories", item).await.is(201);
+    board.put("state/键", r#""值""#).await.succeeded();
+    let escaped = r#"{"text": "\u770b\u770b \u00e9\ud83d\ude80 \u0007"}"#;
+    let written = r#"{"text": "看看 é🚀 \u0007"}"#;
+    let text = async |query: &str| {
+        let answer = board.get(&format!("prompt?include=trajectories,state{query}")).await;
+        let parts = answer.is(200).json();
+        let texts = parts.as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
+        texts.collect::<String>()
+    };
+    for (query, is_escaped) in [
+        ("", true),
+        ("&latest=1", true),
+        ("&ascii=true", true),
+        ("&ascii=false", false),
+        ("&format=responses", false),
+        ("&format=anthropic", false),
+        ("&format=gemini", false),
+        ("&format=gemini&ascii=true", true),
+    ] {
+        let said = text(query).await;
+        assert!(said.contains(if is_escaped { escaped } else { written }), "{query}: {said}");
+        let state = if is_escaped { r#"{"\u952e": "\u503c"}"# } else { r#"{"键": "值"}"# };
+        assert!(said.contains(state), "{query}: {said}");
+    }
+    let tag =
+        async |query: &str| board.get(&format!("prompt{query}")).await.header("etag").to_owned();
+    assert_ne!(tag("").await, tag("?ascii=false").await);
+    for wrong in ["", "1", "yes"] {
+        board.get(&format!("prompt?ascii={wrong}")).await.problem(400, "invalid-parameter");
+    }
+}

@@ -305,17 +305,19 @@ impl Texts<'_> {
     /// Returns the cost of an image in Markdown.
     fn cost_as_text(&self, shot: &Shot) -> Cost {
         let image = shot.entry.item.image();
-        let bytes = match (&shot.shows, image) {
+        let base64 = |bytes: u64| self.estimator.base64(bytes.div_ceil(3) * 4);
+        let target = match (&shot.shows, image) {
             (Shows::Image(ShownImage::Made { media_type, bytes, .. }), _) => {
-                Image::head_of(media_type).len() as u64 + bytes.div_ceil(3) * 4
+                self.estimator.text(&Image::head_of(media_type)) + base64(*bytes)
             }
-            (Shows::Address { .. }, Some(image)) => self.address(&shot.entry, image).len() as u64,
-            (_, Some(image)) => image.data_url_bytes(),
-            (_, None) => 0,
+            (Shows::Address { .. }, Some(image)) => {
+                self.estimator.text(&self.address(&shot.entry, image))
+            }
+            (_, Some(image)) => self.estimator.text(&image.head) + base64(image.bytes),
+            (_, None) => Cost::default(),
         };
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let frame = self.cost(self.image_begin(&shot.entry).as_bytes());
-        frame + self.cost(self.image_end().as_bytes()) + Cost::of_bytes(bytes)
+        frame + self.cost(self.image_end().as_bytes()) + target
     }
 }
 

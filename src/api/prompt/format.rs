@@ -1,5 +1,7 @@
 //! Prompt formats: text and JSON around items.
 
+use exact_json::python::Characters;
+
 use crate::api::address::image_url;
 use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};
 use crate::prompt::{
@@ -27,13 +29,18 @@ impl<'a> Texts<'a> {
         spec: &'a PromptSpec,
         addresses: &'a ImageAddresses,
     ) -> Self {
-        let (syntax, estimator) = (Syntax::of(spec.format), Estimator::of(spec.format));
+        let (syntax, estimator) = (Syntax::of(spec.format), Estimator::of(spec.tokenizer));
         Self { session, spec, addresses, syntax, estimator }
     }
 
     /// Returns the form of items.
-    pub(super) const fn items(&self) -> Items {
-        Items { syntax: self.syntax, estimator: self.estimator }
+    pub(super) fn items(&self) -> Items {
+        Items { characters: self.characters(), estimator: self.estimator }
+    }
+
+    /// Returns the form of characters in JSON; `None` for Markdown.
+    fn characters(&self) -> Option<Characters> {
+        self.syntax.map(|_| self.spec.characters)
     }
 
     /// Returns the cost of a text.
@@ -120,11 +127,11 @@ impl<'a> Texts<'a> {
 
     /// Returns a function that renders the state.
     pub(super) fn state_writer(&self) -> impl FnOnce(&Board) -> String + use<> {
-        let (heading, is_json) = (self.heading(&PromptPart::State), self.syntax.is_some());
+        let (heading, characters) = (self.heading(&PromptPart::State), self.characters());
         move |board| {
             let document = board.state().text();
-            if is_json {
-                return state_text(&heading, &document);
+            if let Some(characters) = characters {
+                return state_text(&heading, &document, characters);
             }
             let mut text = section(&heading);
             markdown::item(&document, &None, &mut text);

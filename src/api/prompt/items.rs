@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use exact_json::python::Literal;
+use exact_json::python::{Characters, Literal};
 
 use crate::api::yielding::Turns;
 use crate::board::{Entry, Run, RunText, TextForm, TextKeys, TextKind};
 use crate::prompt;
-use crate::prompt::{Cost, Estimator, Syntax, list_items, markdown, markdown_items};
-use crate::prompt::{markdown_metadata, metadata};
+use crate::prompt::{Cost, Estimator, list_items, markdown, markdown_items};
+use crate::prompt::{markdown_metadata, metadata, text_form};
 use crate::service::ServiceError;
 
 /// The work to render or weigh a byte, in bytes that are read.
@@ -19,23 +19,23 @@ const WRITTEN: u64 = 4;
 /// Renders and weighs the items of a prompt.
 #[derive(Clone, Copy)]
 pub(super) struct Items {
-    /// The JSON syntax; `None` for Markdown.
-    pub(super) syntax: Option<Syntax>,
+    /// The form of characters in JSON; `None` for Markdown.
+    pub(super) characters: Option<Characters>,
     pub(super) estimator: Estimator,
 }
 
 impl Items {
     /// Returns the cost of a text.
     pub(super) fn cost(self, text: &[u8]) -> Cost {
-        match self.syntax {
+        match self.characters {
             Some(_) => self.estimator.literal(text),
             None => self.estimator.text(&String::from_utf8_lossy(text)),
         }
     }
 
     /// Returns the form of cached texts.
-    pub(super) const fn form(self) -> TextForm {
-        if self.syntax.is_some() { TextForm::Literals } else { TextForm::Markdown }
+    pub(super) fn form(self) -> TextForm {
+        self.characters.map_or(TextForm::Markdown, text_form)
     }
 
     /// Returns the text of a run, which is cached with the run.
@@ -56,9 +56,12 @@ impl Items {
         run: &Run,
         turns: &mut Turns,
     ) -> Result<RunText, ServiceError> {
-        let (is_json, all) = (self.syntax.is_some(), run.clone());
         let bytes = if run.has_text(&self.kind(&None)) { 0 } else { run.bytes() };
-        let make = move || if is_json { metadata(&all) } else { markdown_metadata(&all) };
+        let run = run.clone();
+        let make = move || match self.characters {
+            Some(characters) => metadata(&run, characters),
+            None => markdown_metadata(&run),
+        };
         turns.make(WRITTEN * bytes, make).await
     }
 
@@ -81,7 +84,7 @@ impl Items {
         keeps: bool,
         turns: &mut Turns,
     ) -> Result<Vec<Cost>, ServiceError> {
-        let is_weighed = keeps && run.has_weights(&self.kind(keys), self.estimator.scale());
+        let is_weighed = keeps && run.has_weights(&self.kind(keys), self.estimator.tokenizer());
         let bytes = if is_weighed { 0 } else { run.bytes() };
         let (run, keys) = (run.clone(), keys.clone());
         let weigh = move || if keeps { self.weights(&run, &keys) } else { self.weigh(&run, &keys) };
@@ -90,13 +93,10 @@ impl Items {
 
     /// Returns a function that renders the entries of a list one after the other.
     fn writer(self) -> impl FnMut(&Entry, &TextKeys, &mut String) {
-        let (is_json, mut literal) = (self.syntax.is_some(), Literal::default());
-        move |entry, keys, out| {
-            if is_json {
-                prompt::list_item(&entry.item, keys, &mut literal, out);
-            } else {
-                markdown::item(entry.item.text(), keys, out);
-            }
+        let mut literal = self.characters.map(Literal::new);
+        move |entry, keys, out| match &mut literal {
+            Some(literal) => prompt::list_item(&entry.item, keys, literal, out),
+            None => markdown::item(entry.item.text(), keys, out),
         }
     }
 
@@ -106,15 +106,18 @@ impl Items {
     }
 
     fn text(self, run: &Run, keys: &TextKeys) -> RunText {
-        if self.syntax.is_some() { list_items(run, keys) } else { markdown_items(run, keys) }
+        match self.characters {
+            Some(characters) => list_items(run, keys, characters),
+            None => markdown_items(run, keys),
+        }
     }
 
     /// Returns the costs of the items, which are cached with the run.
     fn weights(self, run: &Run, keys: &TextKeys) -> Vec<Cost> {
-        let (text, scale) = (self.text(run, keys), self.estimator.scale());
-        let weights =
-            run.weights(&self.kind(keys), scale, &text, |text| self.cost(text).quarters());
-        weights.each().map(Cost::of_quarters).collect()
+        let (text, tokenizer) = (self.text(run, keys), self.estimator.tokenizer());
+        let weigh = |text: &[u8]| self.cost(text).thousandths();
+        let weights = run.weights(&self.kind(keys), tokenizer, &text, weigh);
+        weights.each().map(Cost::of_thousandths).collect()
     }
 
     /// Returns the costs of the items without caching.

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use exact_json::python::Characters;
+
 use crate::api::intake::steps::exact_steps;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
@@ -13,13 +15,18 @@ use crate::api::view::entry::{images_param, keys_param};
 use crate::board::{
     AgentName, Board, Filter, Headings, ImagesShown, Log, LogName, PROMPT_LATEST_MAX,
     PROMPT_MEMORIES_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
-    PromptPart, PromptProfile, Revision, TextKeys,
+    PromptPart, PromptProfile, Revision, TextKeys, Tokenizer,
 };
+
+/// The version of what prompts look like, as a part of their tags: a new server may write another text for the same board.
+const RENDERING: u32 = 2;
 
 /// The query of a request.
 pub(crate) struct PromptQuery {
     query: PromptProfile,
     profile: Option<String>,
+    tokenizer: Option<Tokenizer>,
+    ascii: Option<bool>,
     /// True if the request's `Accept` names Markdown.
     prefers_markdown: bool,
 }
@@ -38,16 +45,15 @@ impl PromptQuery {
             screenshots: params.number("screenshots", 0..=PROMPT_SCREENSHOTS_MAX)?,
             images: images_param(params)?,
             max_px: number(params.number("max_px", 1..=PROMPT_PX_MAX)?),
-            cache_marks: params
-                .has("cache_marks")
-                .then(|| params.flag("cache_marks"))
-                .transpose()?,
+            cache_marks: flag(params, "cache_marks")?,
             max_tokens: number(params.number("max_tokens", 1..=PROMPT_TOKENS_MAX)?),
             headings: None,
         };
         query.steps.as_deref().map(exact_steps).transpose()?;
         let profile = params.text("profile")?;
-        Ok(Self { query, profile, prefers_markdown })
+        let tokenizer = params.choice("tokenizer", &Tokenizer::NAMED)?;
+        let ascii = flag(params, "ascii")?;
+        Ok(Self { query, profile, tokenizer, ascii, prefers_markdown })
     }
 
     /// Resolves the query for this board.
@@ -70,8 +76,12 @@ impl PromptQuery {
         let format = all.format.unwrap_or_default();
         let keys = all.keys.as_ref().or(set).map(|keys| keys.as_slice().into());
         let steps = all.steps.as_deref().map(exact_steps).transpose()?;
+        // Escapes are the original's; they cost other scripts many times the tokens.
+        let is_ascii = self.ascii.unwrap_or(format == PromptFormat::Parts);
         Ok(PromptSpec {
             format,
+            characters: if is_ascii { Characters::Escaped } else { Characters::Written },
+            tokenizer: self.tokenizer.unwrap_or(format.tokenizer()),
             parts: all
                 .include
                 .map_or_else(|| LogName::BOARD.map(PromptPart::Log).to_vec(), in_order),
@@ -105,6 +115,10 @@ impl PromptQuery {
 /// The content and the form of a prompt of a board.
 pub(crate) struct PromptSpec {
     pub(crate) format: PromptFormat,
+    /// The form of characters in the JSON formats.
+    pub(super) characters: Characters,
+    /// The family of tokenizers by which the budget counts.
+    pub(super) tokenizer: Tokenizer,
     /// The parts, in the order shown.
     pub(super) parts: Vec<PromptPart>,
     keys: TextKeys,
@@ -143,13 +157,7 @@ impl PromptSpec {
     pub(crate) fn form(&self, addresses: impl FnOnce() -> ImageAddresses) -> String {
         let shows_addresses = self.images == ImagesShown::Url;
         let addresses = if shows_addresses { addresses().version() } else { String::new() };
-        match self.format {
-            PromptFormat::Parts => addresses,
-            other @ (PromptFormat::Responses
-            | PromptFormat::Anthropic
-            | PromptFormat::Gemini
-            | PromptFormat::Markdown) => format!("{other:?} {addresses}"),
-        }
+        format!("{RENDERING} {:?} {addresses}", self.format)
     }
 
     /// Returns the revision of the last change to anything that the prompt shows, including the settings.
@@ -170,6 +178,11 @@ impl PromptSpec {
             LogName::Questions | LogName::Requests => Filter::default(),
         }
     }
+}
+
+/// Takes a parameter that is true or false.
+fn flag(params: &mut Params, name: &'static str) -> Result<Option<bool>, Refusal> {
+    params.has(name).then(|| params.flag(name)).transpose()
 }
 
 fn count(number: u64) -> usize {

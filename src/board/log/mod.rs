@@ -12,6 +12,7 @@ mod rebuild;
 mod run;
 mod tail;
 mod texts;
+mod tokenizer;
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +28,8 @@ pub use marks::{Mark, Probe};
 use parts::{Part, Parts};
 pub use run::{Run, RunText, RunWeights};
 use tail::Tail;
-pub use texts::{Keys, Scale, TextForm, TextKind};
+pub use texts::{Keys, TextForm, TextKind};
+pub use tokenizer::Tokenizer;
 
 /// The name of a session's log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

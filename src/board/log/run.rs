@@ -9,7 +9,8 @@ use bytes::Bytes;
 use super::chunk::Chunk;
 use super::marks::Probe;
 use super::tail::Tail;
-use super::texts::{Made, Scale, TextKind, Texts};
+use super::texts::{Made, TextKind, Texts};
+use super::tokenizer::Tokenizer;
 use super::{Entry, Log, distance};
 
 /// Neighbouring entries in one chunk or tail of a log. Changes elsewhere in the log usually leave the run intact.
@@ -95,17 +96,17 @@ impl Run {
         RunText { made, range: self.range.clone() }
     }
 
-    /// Weighs the text of each entry, in order. Cached weights of this kind and scale are reused, so `weigh` must be
+    /// Weighs the text of each entry, in order. Cached weights of this kind and family are reused, so `weigh` must be
     /// deterministic.
     #[must_use]
     pub fn weights(
         &self,
         kind: &TextKind,
-        scale: Scale,
+        tokenizer: Tokenizer,
         text: &RunText,
         mut weigh: impl FnMut(&[u8]) -> u64,
     ) -> RunWeights {
-        let known = self.texts().weights(kind, scale);
+        let known = self.texts().weights(kind, tokenizer);
         let weights = match known {
             Some(weights) if weights.len() >= self.range.end => weights,
             known => {
@@ -116,17 +117,17 @@ impl Run {
                     weights.push(u32::try_from(weight).unwrap_or(u32::MAX));
                 }
                 let weights = weights.into();
-                self.texts().keep_weights(kind, scale, &weights);
+                self.texts().keep_weights(kind, tokenizer, &weights);
                 weights
             }
         };
         RunWeights { weights, range: self.range.clone() }
     }
 
-    /// Returns true if weights of this kind and scale are cached for all entries.
+    /// Returns true if weights of this kind and family are cached for all entries.
     #[must_use]
-    pub fn has_weights(&self, kind: &TextKind, scale: Scale) -> bool {
-        let weights = self.texts().weights(kind, scale);
+    pub fn has_weights(&self, kind: &TextKind, tokenizer: Tokenizer) -> bool {
+        let weights = self.texts().weights(kind, tokenizer);
         weights.is_some_and(|weights| weights.len() >= self.range.end)
     }
 

@@ -66,7 +66,7 @@ fn text_of(log: &Log, indexes: Range<usize>, keys: &Keys) -> String {
             text.push('#');
             write(entry, keys, text);
         });
-        let weights = run.weights(&markdown, Scale::Bytes, &other, |text| text.len() as u64);
+        let weights = run.weights(&markdown, Tokenizer::Other, &other, |text| text.len() as u64);
         assert!(weights.each().eq(text.each().map(|text| text.len() as u64 + 1)));
         assert_eq!(run.len(), text.each().count());
         let each: Vec<u8> = text.each().flat_map(|bytes| bytes.to_vec()).collect();
@@ -322,7 +322,7 @@ fn what_is_appended_leaves_the_texts_of_what_was_there() {
                 made += 1;
                 write(entry, &None, text);
             });
-            drop(run.weights(&ALL, Scale::Bytes, &text, |text| {
+            drop(run.weights(&ALL, Tokenizer::Other, &text, |text| {
                 weighed += 1;
                 text.len() as u64
             }));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::tokenizer::Tokenizer;
 use crate::board::size;
 
 /// The members that a text shows, or all if absent.
@@ -17,8 +18,10 @@ pub type Keys = Option<Arc<[String]>>;
 /// The forms of cached texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextForm {
-    /// The contents of JSON string literals.
+    /// The contents of JSON string literals, as Python escapes them.
     Literals,
+    /// The same with characters instead of escapes.
+    Characters,
     /// Markdown.
     Markdown,
     /// Entries in their envelopes, as JSON.
@@ -29,19 +32,10 @@ impl TextForm {
     /// Returns true if the texts show nothing of an entry besides its item.
     const fn is_of_items(self) -> bool {
         match self {
-            Self::Literals | Self::Markdown => true,
+            Self::Literals | Self::Characters | Self::Markdown => true,
             Self::Envelopes => false,
         }
     }
-}
-
-/// The scales of cached weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Weights in bytes.
-    Bytes,
-    /// Weights in tokens of a model's vocabulary.
-    Vocabulary,
 }
 
 /// The kind of a text: its form and members.
@@ -192,8 +186,8 @@ pub(super) struct Texts(Mutex<Vec<Slot>>);
 struct Slot {
     kind: TextKind,
     made: Arc<Made>,
-    /// The weights of the first entries' texts, by scale.
-    weights: [Option<Arc<[u32]>>; 2],
+    /// The weights of the first entries' texts, by family of tokenizers.
+    weights: [Option<Arc<[u32]>>; 4],
 }
 
 impl Texts {
@@ -216,22 +210,22 @@ impl Texts {
                 let (kind, made) = (kind.clone(), Arc::clone(made));
                 // Most runs have one text.
                 slots.reserve_exact(1);
-                slots.push(Slot { kind, made, weights: [None, None] });
+                slots.push(Slot { kind, made, weights: Default::default() });
             }
         }
     }
 
     /// Returns the cached weights of the first entries.
-    pub(super) fn weights(&self, kind: &TextKind, scale: Scale) -> Option<Arc<[u32]>> {
+    pub(super) fn weights(&self, kind: &TextKind, tokenizer: Tokenizer) -> Option<Arc<[u32]>> {
         let slots = self.0.lock();
-        slots.iter().find(|slot| slot.kind == *kind)?.weight(scale).clone()
+        slots.iter().find(|slot| slot.kind == *kind)?.weight(tokenizer).clone()
     }
 
     /// Caches weights of cached texts, unless more were cached in the meantime.
-    pub(super) fn keep_weights(&self, kind: &TextKind, scale: Scale, weights: &Arc<[u32]>) {
+    pub(super) fn keep_weights(&self, kind: &TextKind, tokenizer: Tokenizer, weights: &Arc<[u32]>) {
         let mut slots = self.0.lock();
         let Some(slot) = slots.iter_mut().find(|slot| slot.kind == *kind) else { return };
-        let own = slot.weight_mut(scale);
+        let own = slot.weight_mut(tokenizer);
         if own.as_ref().is_none_or(|own| own.len() < weights.len()) {
             *own = Some(Arc::clone(weights));
         }
@@ -266,19 +260,23 @@ impl Texts {
 }
 
 impl Slot {
-    const fn weight(&self, scale: Scale) -> &Option<Arc<[u32]>> {
-        let [bytes, vocabulary] = &self.weights;
-        match scale {
-            Scale::Bytes => bytes,
-            Scale::Vocabulary => vocabulary,
+    const fn weight(&self, tokenizer: Tokenizer) -> &Option<Arc<[u32]>> {
+        let [openai, anthropic, gemini, other] = &self.weights;
+        match tokenizer {
+            Tokenizer::OpenAi => openai,
+            Tokenizer::Anthropic => anthropic,
+            Tokenizer::Gemini => gemini,
+            Tokenizer::Other => other,
         }
     }
 
-    const fn weight_mut(&mut self, scale: Scale) -> &mut Option<Arc<[u32]>> {
-        let [bytes, vocabulary] = &mut self.weights;
-        match scale {
-            Scale::Bytes => bytes,
-            Scale::Vocabulary => vocabulary,
+    const fn weight_mut(&mut self, tokenizer: Tokenizer) -> &mut Option<Arc<[u32]>> {
+        let [openai, anthropic, gemini, other] = &mut self.weights;
+        match tokenizer {
+            Tokenizer::OpenAi => openai,
+            Tokenizer::Anthropic => anthropic,
+            Tokenizer::Gemini => gemini,
+            Tokenizer::Other => other,
         }
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::settings::LABEL_BYTES_MAX;
 use crate::board::json;
 use crate::board::json::Exact;
-use crate::board::{AgentName, InvalidName, LogName, ProfileName};
+use crate::board::{AgentName, InvalidName, LogName, ProfileName, Tokenizer};
 
 /// The maximum number of profiles in a session.
 pub const PROFILES_MAX: usize = 64;
@@ -79,6 +79,17 @@ impl PromptFormat {
         ("gemini", Self::Gemini),
         ("markdown", Self::Markdown),
     ];
+
+    /// Returns the family of tokenizers of the models that read the format.
+    #[must_use]
+    pub const fn tokenizer(self) -> Tokenizer {
+        match self {
+            Self::Parts | Self::Responses => Tokenizer::OpenAi,
+            Self::Anthropic => Tokenizer::Anthropic,
+            Self::Gemini => Tokenizer::Gemini,
+            Self::Markdown => Tokenizer::Other,
+        }
+    }
 }
 
 /// The form in which a stored image is shown.

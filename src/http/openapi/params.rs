@@ -169,7 +169,14 @@ params! {
         query("max_tokens", "The token budget. To fit, the prompt first omits the images of the oldest screenshots, \
             then the oldest trajectories, memory items, requests and answered questions, then screenshots. A \
             last line and `Blackboard-Truncated` give the number omitted; `Blackboard-Tokens` is the estimate. \
-            Text counts one token per four bytes, an image as its provider states", unsigned(1, 100_000_000)),
+            Text is estimated by classes of characters, rather high than low, an image as its provider \
+            states", unsigned(1, 100_000_000)),
+        query("tokenizer", "The family of tokenizers by which `max_tokens` counts: by default the format's own, and \
+            for `markdown` `other`, which counts as the family that needs most",
+            one_of(["openai", "anthropic", "gemini", "other"])),
+        query("ascii", "True to escape characters beyond ASCII in items, as Python does: the default of `parts`, as in \
+            the original. False to write them, the default of the others: escapes take many times the tokens. No \
+            effect on `markdown`", boolean()),
         query("cache_marks", "With `anthropic`: mark the end of the prefix that stays the same while steps are \
             added, so that the provider caches it. No effect on other formats", boolean()),
         query("profile", "One of the session's `profiles`: the defaults of the query's parameters", text()),

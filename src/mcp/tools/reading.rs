@@ -1,10 +1,10 @@
 //! Readings within a number of tokens.
 
 use crate::api::pieces::Pieces;
-use crate::board::json;
+use crate::board::{Tokenizer, json};
 use crate::mcp::call::answer::Failure;
 use crate::mcp::call::arguments::Arguments;
-use crate::prompt::Cost;
+use crate::prompt::{Cost, Estimator};
 use crate::service::ServiceError;
 
 /// The size of a reading unless more is asked for.
@@ -24,10 +24,8 @@ pub(crate) fn max_tokens(arguments: &mut Arguments) -> Result<u64, Failure> {
     Ok(arguments.whole("max_tokens", TOKENS_MIN, TOKENS_MAX)?.unwrap_or(TOKENS_DEFAULT))
 }
 
-/// Returns the number of bytes that are estimated as this many tokens.
-pub(crate) fn bytes_of(tokens: u64) -> usize {
-    usize::try_from(Cost::of_tokens(tokens).quarters()).unwrap_or(usize::MAX)
-}
+/// The tokens of readings: the family of the host's model is not known.
+const ESTIMATOR: Estimator = Estimator::of(Tokenizer::Other);
 
 /// Writes all pieces of an answer as one text.
 pub(crate) async fn whole(mut pieces: impl Pieces) -> Result<String, ServiceError> {
@@ -59,16 +57,17 @@ pub(crate) fn fit(array: &str, max_tokens: u64, keep: Keep) -> Fitted<'_> {
     if keep == Keep::Last {
         all.reverse();
     }
-    let (max, mut bytes) = (bytes_of(max_tokens), 0_usize);
+    let (max, comma) = (Cost::of_tokens(max_tokens), ESTIMATOR.text(","));
+    let mut cost = Cost::default();
     let count = all.len();
     let mut kept: Vec<(&str, String)> = Vec::new();
     for element in all {
-        let next = bytes.saturating_add(element.len()).saturating_add(1);
+        let next = cost + ESTIMATOR.text(element) + comma;
         if next > max && !kept.is_empty() {
             break;
         }
-        bytes = next;
-        kept.push((element, cut(element, max)));
+        cost = next;
+        kept.push((element, within(element, max_tokens)));
         if next > max {
             break;
         }
@@ -79,6 +78,11 @@ pub(crate) fn fit(array: &str, max_tokens: u64, keep: Keep) -> Fitted<'_> {
     let ends = kept.first().zip(kept.last()).map(|(first, last)| (first.0, last.0));
     let left_out = count - kept.len();
     Fitted { elements: kept.into_iter().map(|(_, text)| text).collect(), ends, left_out }
+}
+
+/// Returns a JSON text within a number of tokens, cut as [`cut`] does.
+pub(crate) fn within(json_text: &str, max_tokens: u64) -> String {
+    cut(json_text, ESTIMATOR.beginning(json_text, Cost::of_tokens(max_tokens)))
 }
 
 /// Returns a JSON text, or the beginning of one that is too large, as a string with a remark.
@@ -105,11 +109,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted() {
-        let array = format!("[{},{},{}]", "1".repeat(200), "2".repeat(200), "3".repeat(200));
-        let first = fit(&array, 101, Keep::First);
+        let element = |digit: &str| digit.repeat(200);
+        let array = format!("[{},{},{}]", element("1"), element("2"), element("3"));
+        let max = 2 * ESTIMATOR.text(&element("1")).tokens() + 10;
+        let first = fit(&array, max, Keep::First);
         assert_eq!((first.elements.len(), first.left_out), (2, 1));
         assert!(first.elements[0].starts_with('1'));
-        let last = fit(&array, 101, Keep::Last);
+        let last = fit(&array, max, Keep::Last);
         assert!(last.elements[0].starts_with('2'));
         assert_eq!(fit("[]", 100, Keep::First).left_out, 0);
     }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 
-use super::reading::{bytes_of, cut, max_tokens};
+use super::reading::{max_tokens, within};
 use crate::api::intake::fields::{number, ttl_member, value_of};
 use crate::api::offload::work;
 use crate::api::refusal::{Refusal, invalid_field, no_value};
@@ -53,11 +53,11 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
     let tag = tag_of(call.service.epoch(), &board, &path);
     let revision = board.revision();
-    let (max, text) = (bytes_of(tokens), text_of(&value));
+    let text = text_of(&value);
     let mut about =
         format!("State at '{path}', tag {}, session {session}, revision {revision}.", tag.bare());
-    let mut shown = vec![cut(&text, max)];
-    if text.len() > max {
+    let mut shown = vec![within(&text, tokens)];
+    if shown.first() != Some(&text) {
         let names: Vec<&str> = value.members().map(|(name, _)| name).take(MEMBERS_MAX).collect();
         shown.push(Facts::new().put("members", &names).as_str().to_owned());
         about.push_str(&format!(

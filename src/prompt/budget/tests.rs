@@ -4,8 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Quarters of a token.
+fn quarters(count: usize) -> Cost {
+    Cost::of_thousandths(250 * count as u64)
+}
+
 fn line(left_out: &LeftOut) -> Cost {
-    Cost::of_bytes(left_out.line(1000).len())
+    quarters(left_out.line(1000).len())
 }
 
 fn step(kind: Kind, tokens: u64) -> Step {
@@ -114,7 +119,7 @@ proptest! {
         let mut others = others;
         others.sort_by_key(|(kind, _)| *kind);
         let bytes = |(kind, bytes): &(usize, u64)| Step {
-            saves: Cost::of_bytes(usize::try_from(*bytes).unwrap()),
+            saves: quarters(usize::try_from(*bytes).unwrap()),
             ..step(kinds[*kind], 0)
         };
         steps.extend(others.iter().map(bytes));

@@ -17,13 +17,18 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends this JSON text as Python writes it.
 pub fn dumps(text: &str, out: &mut String) {
-    Writer::<false>::new(&mut Open::default(), out).value(text);
+    Writer::<false>::new(&mut Open::default(), Characters::Escaped, out).value(text);
+}
+
+/// Appends this JSON text as Python writes it, but with printable characters instead of their escapes.
+pub fn dumps_characters(text: &str, out: &mut String) {
+    Writer::<false>::new(&mut Open::default(), Characters::Written, out).value(text);
 }
 
 /// Appends the list of these JSON texts as Python writes it.
 pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
     let mut open = Open::default();
-    let mut writer = Writer::<false>::new(&mut open, out);
+    let mut writer = Writer::<false>::new(&mut open, Characters::Escaped, out);
     writer.open('[', false);
     for item in items {
         writer.value(item);
@@ -33,22 +38,41 @@ pub fn dumps_list<'a>(items: impl Iterator<Item = &'a str>, out: &mut String) {
 
 /// Appends the object as Python writes it, with only the members whose decoded name `keep` accepts.
 pub fn dumps_members(object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
-    Writer::<false>::new(&mut Open::default(), out).chosen(object, keep);
+    Writer::<false>::new(&mut Open::default(), Characters::Escaped, out).chosen(object, keep);
+}
+
+/// The form of characters beyond ASCII.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Characters {
+    /// Escaped, as Python does by default.
+    #[default]
+    Escaped,
+    /// Printable ones as they are. Control characters stay escaped.
+    Written,
 }
 
 /// Writes texts as [`dumps`] does, but as the inside of a JSON string literal. Reuse one for many texts.
 #[derive(Debug, Default)]
-pub struct Literal(Open);
+pub struct Literal {
+    open: Open,
+    characters: Characters,
+}
 
 impl Literal {
+    /// Creates a writer.
+    #[must_use]
+    pub fn new(characters: Characters) -> Self {
+        Self { open: Open::default(), characters }
+    }
+
     /// Appends this JSON text as Python writes it.
     pub fn dumps(&mut self, text: &str, out: &mut String) {
-        Writer::<true>::new(&mut self.0, out).value(text);
+        Writer::<true>::new(&mut self.open, self.characters, out).value(text);
     }
 
     /// Appends the object as Python writes it, with only the members whose decoded name `keep` accepts.
     pub fn dumps_members(&mut self, object: &str, keep: impl Fn(&str) -> bool, out: &mut String) {
-        Writer::<true>::new(&mut self.0, out).chosen(object, keep);
+        Writer::<true>::new(&mut self.open, self.characters, out).chosen(object, keep);
     }
 }
 
@@ -84,6 +108,7 @@ struct Written {
 struct Writer<'o, const IN_LITERAL: bool> {
     out: &'o mut String,
     open: &'o mut Open,
+    characters: Characters,
     /// True after a value in the open container: a comma comes before the next.
     after_value: bool,
     /// True if the next string is a member's name.
@@ -94,10 +119,10 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
     const QUOTE: &'static str = if IN_LITERAL { "\\\"" } else { "\"" };
     const BACKSLASH: &'static str = if IN_LITERAL { "\\\\" } else { "\\" };
 
-    fn new(open: &'o mut Open, out: &'o mut String) -> Self {
+    fn new(open: &'o mut Open, characters: Characters, out: &'o mut String) -> Self {
         open.members.clear();
         open.containers.clear();
-        Self { out, open, after_value: false, before_name: false }
+        Self { out, open, characters, after_value: false, before_name: false }
     }
 
     fn value(&mut self, text: &str) {
@@ -240,12 +265,7 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
             Some(b'n') => 0xA,
             Some(b'r') => 0xD,
             Some(b't') => 0x9,
-            Some(b'u') => {
-                let digits = bytes.get(at + 1..at + 5).unwrap_or_default();
-                // Each half of a surrogate pair is escaped on its own, as in Python, so pairs need no special case.
-                self.unit(digits.iter().fold(0, |unit, digit| unit << 4 | hex(*digit)));
-                return at + 5;
-            }
+            Some(b'u') => return self.escaped_unit(bytes, at + 1),
             Some(itself) => u16::from(*itself),
             None => return at,
         };
@@ -253,15 +273,54 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
         at + 1
     }
 
+    /// Writes the unit of an escape whose digits are at `at`. Returns the offset after the escape.
+    fn escaped_unit(&mut self, bytes: &[u8], at: usize) -> usize {
+        let unit = |at: usize| {
+            let digits = bytes.get(at..at + 4).unwrap_or_default();
+            digits.iter().fold(0, |unit, digit| unit << 4 | hex(*digit))
+        };
+        let first = unit(at);
+        let after = at + 4;
+        if self.characters == Characters::Escaped {
+            // Each half of a surrogate pair is escaped on its own, as in Python, so pairs need no special case.
+            self.unit(first);
+            return after;
+        }
+        let is_pair = matches!(first, 0xD800..=0xDBFF)
+            && bytes.get(after..after + 2).is_some_and(|next| next == b"\\u");
+        let (units, after) = match is_pair {
+            true => ([Some(first), Some(unit(after + 2))], after + 6),
+            false => ([Some(first), None], after),
+        };
+        for decoded in char::decode_utf16(units.into_iter().flatten()) {
+            match decoded {
+                Ok(character) => self.character(character),
+                Err(half) => self.unit(half.unpaired_surrogate()),
+            }
+        }
+        after
+    }
+
     /// Writes the characters from `at` on that Python escapes. Returns the offset of the first other character.
     fn characters(&mut self, text: &str, at: usize) -> usize {
         let rest = text.get(at..).unwrap_or_default();
         let end = rest.find(|c| matches!(c, ' '..='~')).unwrap_or(rest.len());
-        for unit in rest.get(..end).unwrap_or_default().encode_utf16() {
-            self.unit(unit);
+        let characters = rest.get(..end).unwrap_or_default();
+        match self.characters {
+            Characters::Escaped => characters.encode_utf16().for_each(|unit| self.unit(unit)),
+            Characters::Written => characters.chars().for_each(|c| self.character(c)),
         }
         // Always advances, even in invalid text.
         at + end.max(1)
+    }
+
+    /// Writes a character, escaped only if it is not printable or has a meaning in JSON.
+    fn character(&mut self, character: char) {
+        if character.is_ascii() || character.is_control() {
+            character.encode_utf16(&mut [0; 2]).iter().for_each(|unit| self.unit(*unit));
+        } else {
+            self.out.push(character);
+        }
     }
 
     fn unit(&mut self, unit: u16) {

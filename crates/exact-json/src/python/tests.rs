@@ -100,6 +100,25 @@ fn only_the_members_to_be_kept_are_written() {
     assert_eq!(out, "{}");
 }
 
+#[test]
+fn characters_are_written_as_they_are() {
+    for (text, written) in [
+        (r#"{"é":"\u4e2d文\ud83d\ude80🚀"}"#, r#"{"é": "中文🚀🚀"}"#),
+        (r#"["\u0022\u005c\u002f\/"]"#, r#"["\"\\//"]"#),
+        (r#"["\u0000\u001f\n\u007f\u0085"]"#, r#"["\u0000\u001f\n\u007f\u0085"]"#),
+        ("[\"a\u{7f}\u{85}\u{2028}\"]", "[\"a\\u007f\\u0085\u{2028}\"]"),
+        (r#"{"\u00e9":1,"é":2}"#, r#"{"é": 2}"#),
+    ] {
+        let mut out = String::new();
+        dumps_characters(text, &mut out);
+        assert_eq!(out, written, "{text}");
+        let mut inside = String::new();
+        Literal::new(Characters::Written).dumps(text, &mut inside);
+        let said: String = serde_json::from_str(&format!("\"{inside}\"")).unwrap();
+        assert_eq!(said, written, "{text}");
+    }
+}
+
 fn in_literal(text: &str) -> String {
     let mut out = String::new();
     Literal::default().dumps(text, &mut out);
@@ -147,5 +166,8 @@ proptest! {
         let literal = in_literal(&text);
         prop_assert!(!is_json || literal == serde_json::to_string(&written).unwrap());
         dumps_members(&text, |name| name.len() < 3, &mut String::new());
+        let mut characters = String::new();
+        dumps_characters(&text, &mut characters);
+        prop_assert!(!is_json || dumped(&characters) == written, "{}", characters);
     }
 }

@@ -54,6 +54,10 @@ pub(in crate::cli) struct Prompt {
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 
+    /// Family of tokenizers by which --max-tokens counts: openai, anthropic, gemini or other
+    #[arg(long, value_name = "FAMILY")]
+    tokenizer: Option<String>,
+
     /// Profile of the session's settings that gives the options left out here
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
@@ -108,6 +112,7 @@ impl Prompt {
             .with("screenshots", self.screenshots)
             .with("images", images)
             .with("max_tokens", self.max_tokens)
+            .with("tokenizer", self.tokenizer)
             .with("profile", self.profile)
             .with("at", self.at);
         access::run(&self.connection, async |server| {

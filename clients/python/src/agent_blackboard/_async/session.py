@@ -41,6 +41,8 @@ class Selection(ReadOptions, total=False):
     profile: str | None
     cache_marks: bool | None
     max_tokens: int | None
+    tokenizer: Literal["openai", "anthropic", "gemini", "other"] | None
+    ascii: bool | None
     steps: Iterable[int] | None
     status: str | None
     of_agent: str | None
