@@ -73,6 +73,20 @@ fn a_tail_begins_before_its_session() {
 }
 
 #[test]
+fn a_count_of_more_than_there_is_says_that_it_waits() {
+    let server = Server::start();
+    server.json(&["post", "demo/requests", "first"]);
+    let tail = ["tail", "demo", "--json", "--after", "0", "--count", "2"];
+    let tail = Running::start(server.command(&tail));
+    assert_eq!(revision(&tail.line()), 1);
+    assert_eq!(tail.error(), "1 of 2 events came; waiting for more, Ctrl-C ends");
+    server.json(&["post", "demo/requests", "second"]);
+    assert_eq!(revision(&tail.line()), 2);
+    let (status, rest, notes) = tail.wait();
+    assert!(status.success() && rest.is_empty() && notes.is_empty(), "{rest:?} {notes:?}");
+}
+
+#[test]
 fn colours_are_there_only_when_asked_for() {
     let server = Server::start();
     server.json(&["post", "demo/requests", "a\u{1b}[2J"]);

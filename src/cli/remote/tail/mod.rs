@@ -5,10 +5,13 @@ mod line;
 mod paint;
 mod pairs;
 
+use std::future::pending;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
 use self::event::Commit;
 use self::line::{commit_line, resync_line, sentences};
@@ -21,8 +24,11 @@ use super::refusal::Refusal;
 use super::screen::Screen;
 use crate::api::address::session_url;
 use crate::board::SessionName;
-use crate::cli::Failure;
+use crate::cli::{Failure, note};
 use crate::printable::plain;
+
+/// The silence after which a tail with `--count` says that it waits.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Follow a session, one line an event
 ///
@@ -50,7 +56,9 @@ pub(in crate::cli) struct Tail {
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 
-    /// End after this number of events
+    /// End after this number of events; waits for those that have not come yet
+    ///
+    /// Without --after only new events count: `--after 0 --count 20` shows the first 20 of the session.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
@@ -117,15 +125,21 @@ impl Tail {
 async fn follow(
     feed: &mut Feed<'_>,
     printer: &mut Printer,
-    mut left: Option<u64>,
+    count: Option<u64>,
 ) -> Result<(), Refusal> {
     let mut int = signal(SignalKind::interrupt()).map_err(Refusal::Output)?;
     let mut term = signal(SignalKind::terminate()).map_err(Refusal::Output)?;
-    while left != Some(0) {
+    let (mut printed, mut announces) = (0, count.is_some());
+    while count.is_none_or(|count| printed < count) {
         let news = tokio::select! {
             news = feed.next() => news?,
             _ = int.recv() => return Ok(()),
             _ = term.recv() => return Ok(()),
+            () = silence(announces) => {
+                announces = false;
+                note_wait(printed, count);
+                continue;
+            }
         };
         match printer.print(&news) {
             Err(Refusal::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -133,9 +147,21 @@ async fn follow(
             }
             printed => printed?,
         }
-        left = left.map(|left| left.saturating_sub(1));
+        printed += 1;
     }
     Ok(())
+}
+
+/// Waits until the silence is long enough to be announced, or for ever.
+async fn silence(announces: bool) {
+    if announces { sleep(SILENCE).await } else { pending().await }
+}
+
+/// Says what a count waits for, so that a wait for more events than there are is no hang.
+fn note_wait(printed: u64, count: Option<u64>) {
+    if let Some(count) = count {
+        note(format_args!("{printed} of {count} events came; waiting for more, Ctrl-C ends"));
+    }
 }
 
 /// Prints events in one form.
