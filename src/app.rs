@@ -114,8 +114,8 @@ pub enum Error {
     /// A server without tokens would be open to everybody who can reach the address.
     #[error(
         "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or make \
-         one with 'blackboard token create'; listen on a loopback address such as 127.0.0.1; or add --insecure if \
-         only a trusted network reaches it"
+         one with 'blackboard token create --name admin --scopes admin --create'; listen on a loopback address such as \
+         127.0.0.1; or add --insecure if only a trusted network reaches it"
     )]
     Exposed {
         /// The requested address.

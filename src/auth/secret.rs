@@ -22,7 +22,9 @@ pub struct Secret(String);
 
 /// The text is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token is {PREFIX} followed by 43 characters, as 'blackboard token create' shows it")]
+#[error(
+    "a token is {PREFIX} followed by 43 characters, as 'blackboard token create --name NAME' prints it"
+)]
 pub struct InvalidSecret;
 
 /// The stored SHA-256 of a token. A token has 256 random bits, so no slower hash is needed.

@@ -109,7 +109,7 @@ pub enum KeptBecause {
 pub enum Unauthorized {
     /// The request has no token.
     #[error(
-        "the request needs a token: send 'Authorization: Bearer bb_…'; 'blackboard token create' makes one"
+        "the request needs a token: send 'Authorization: Bearer bb_…'; 'blackboard token create --name NAME' makes one"
     )]
     Missing,
     /// The request has more than one token.

@@ -29,7 +29,7 @@ export function Login() {
       <div class="body stack">
         <h2>Log in</h2>
         <p class="muted">This server needs a token. On its machine, make one with</p>
-        <code class="codebox">blackboard token create page --scopes read,write</code>
+        <code class="codebox">blackboard token create --name page --scopes read,write</code>
         <label class="labelled">Token
           <input ref=${field} class="field mono" type="password" autocomplete="current-password" required placeholder="bb_…" value=${token} onInput=${(event) => setToken(event.currentTarget.value)} />
         </label>
