@@ -57,7 +57,7 @@ def make(server, first, count):
                 sys.exit(f"{method} {path}: {answer.status} {answer.body!r}")
 
 
-def unsettled(server):
+def uncompacted(server):
     metrics = server.client().ask("GET", "/metrics").body.decode()
     found = re.search(r"^blackboard_\w*(?:unsettled|uncompacted)\w* (\d+)", metrics, re.M)
     return int(found[1]) if found else 0
@@ -78,7 +78,7 @@ def main():
             thread.join()
         print(f"{each * WRITERS} sessions made in {time.monotonic() - begun:.0f} s", flush=True)
         begun = time.monotonic()
-        while unsettled(server) > 0 and time.monotonic() - begun < QUIET_S_MAX:
+        while uncompacted(server) > 0 and time.monotonic() - begun < QUIET_S_MAX:
             time.sleep(1)
         # What is done after the last piece: shrinking, snapshots, the last checkpoint.
         time.sleep(15)

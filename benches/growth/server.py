@@ -90,7 +90,7 @@ class Server:
 
     def uncompacted_mib(self) -> float:
         metrics = ask(self.port, request("GET", "/metrics")).decode()
-        return int(re.search(r"^blackboard_journal_unsettled\w* (\d+)", metrics, re.MULTILINE)[1]) / 2**20
+        return int(re.search(r"^blackboard_journal_uncompacted\w* (\d+)", metrics, re.MULTILINE)[1]) / 2**20
 
     def rest(self, seconds_max: float) -> bool:
         """Waits until indexing, compaction and eviction are done with what came; false where they are not in time."""

@@ -231,12 +231,12 @@ SCALES = {
     "resident_ratio_10000x20": Scale(
         "The same of 10,000 sessions with 20 items each", "", Bar(2.2, False)
     ),
-    "disk_ratio": Scale("Bytes on disk after settling / payload", "", Bar(1.25, False)),
+    "disk_ratio": Scale("Bytes on disk after compaction / payload", "", Bar(1.25, False)),
     "restart_settled_seconds": Scale(
-        "Restart with 1,000,000 settled commits in 10,000 sessions", "s", Bar(1, False)
+        "Restart with 1,000,000 compacted commits in 10,000 sessions", "s", Bar(1, False)
     ),
     "restart_unsettled_commits_per_second": Scale(
-        "Restart with 200,000 unsettled commits", "commits/s", Bar(150_000, True)
+        "Restart with 200,000 commits that are not compacted", "commits/s", Bar(150_000, True)
     ),
     "budget_resident_mib": Scale(
         "100,000 sessions of 20 items with `--memory-budget 256MiB`, resident", "MiB", Bar(300, False)

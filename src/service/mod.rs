@@ -89,7 +89,7 @@ const ENDS: [&str; 10] = [
     "waker",
     "loader",
     "evictor",
-    "settler",
+    "compactor",
     "reaper",
 ];
 

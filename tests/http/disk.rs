@@ -55,19 +55,19 @@ async fn until(is_so: impl AsyncFn() -> bool) {
     }
 }
 
-async fn unsettled_bytes(server: &Server) -> u64 {
+async fn uncompacted_bytes(server: &Server) -> u64 {
     let answer = server.get("/metrics").await;
     let mut lines = answer.is(200).text().lines();
-    let bytes = lines.find_map(|line| line.strip_prefix("blackboard_journal_unsettled_bytes "));
+    let bytes = lines.find_map(|line| line.strip_prefix("blackboard_journal_uncompacted_bytes "));
     bytes.expect("the series").parse().expect("a number")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_journal_is_settled_though_writes_never_pause() {
+async fn the_journal_is_compacted_though_writes_never_pause() {
     let server = Server::start();
     let _writers = writers(&server);
     fill(&server.board("s"), 12).await;
-    until(async || unsettled_bytes(&server).await < 4 << 20).await;
+    until(async || uncompacted_bytes(&server).await < 4 << 20).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -236,7 +236,7 @@ fn add_bytes(looked_up: &mut Registry, stats: &Stats) {
             stats.waiting_bytes as u64,
         ),
         (
-            "journal_unsettled",
+            "journal_uncompacted",
             "Bytes of commits in the journal that are not compacted yet",
             stats.uncompacted_bytes,
         ),

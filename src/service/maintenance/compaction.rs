@@ -149,7 +149,7 @@ impl Compaction {
                     .into_iter()
                     .for_each(|store| compactor.run(store, signal));
             };
-            deps.threads.start("settler", Arc::default(), run)?;
+            deps.threads.start("compactor", Arc::default(), run)?;
         }
         Ok(activity)
     }

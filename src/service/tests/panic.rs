@@ -63,13 +63,13 @@ async fn a_thread_that_panicked_works_again() {
     let service = started(&store);
     store.compact_panics.store(2, Ordering::SeqCst);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    while store.uncompacted_bytes() > 0 || !service.threads().contains(&("settler", true)) {
+    while store.uncompacted_bytes() > 0 || !service.threads().contains(&("compactor", true)) {
         tokio::task::yield_now().await;
     }
     assert_eq!(store.compact_panics.load(Ordering::SeqCst), 0);
     assert!(!service.failed().is_cancelled());
     let names: Vec<_> = service.threads().iter().map(|(name, _)| *name).collect();
     let tenders = ["evictor", "loader", "collector", "reaper", "keeper"];
-    assert_eq!(names, [&tenders[..], &["waker", "settler", "writer"]].concat());
+    assert_eq!(names, [&tenders[..], &["waker", "compactor", "writer"]].concat());
     stop(service).await;
 }
