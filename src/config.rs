@@ -149,7 +149,7 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_SESSION_BYTES_MAX", value_name = "SIZE", default_value = "1GiB")]
     pub session_bytes_max: ByteSize,
 
-    /// Maximum size of one session's images, in bytes or with KiB, MiB, GiB or TiB
+    /// Maximum size of one session's images and blobs, in bytes or with KiB, MiB, GiB or TiB
     #[arg(
         long,
         env = "BLACKBOARD_SESSION_BLOB_BYTES_MAX",
@@ -166,7 +166,7 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_SEARCH", value_name = "MODE", default_value = "on")]
     pub search: Search,
 
-    /// Maximum number of client connections; further ones wait until one closes
+    /// Maximum number of client connections; beyond, one without a request makes room, or new ones wait
     #[arg(long, env = "BLACKBOARD_CONNECTIONS_MAX", value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub connections_max: u32,
@@ -197,7 +197,7 @@ pub struct Config {
     )]
     pub session_items_max: u64,
 
-    /// Maximum number of open event streams; further ones are refused until one ends
+    /// Maximum number of open event streams of one client; further ones are refused until one ends
     #[arg(long, env = "BLACKBOARD_STREAMS_MAX", value_name = "N", default_value_t = 5_000)]
     pub streams_max: u32,
 

@@ -6,7 +6,10 @@
     reason = "a test stops where it fails and says why"
 )]
 
+mod bounds;
 mod commands;
+mod facts;
+mod stated;
 
 use std::collections::BTreeSet;
 use std::fs;

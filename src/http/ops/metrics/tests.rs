@@ -11,6 +11,11 @@ use crate::metrics::{
 use crate::store::FileBytes;
 
 const DASHBOARD: &str = include_str!("../../../../docker/grafana/blackboard.json");
+const DOCUMENTS: [&str; 3] = [
+    include_str!("../../../../docs/operations.md"),
+    include_str!("../../../../docs/cluster.md"),
+    include_str!("../../../../docs/guide/sessions.md"),
+];
 const RULES: &str = include_str!("../../../../docker/prometheus/rules.yaml");
 
 /// Labels that Prometheus adds itself.
@@ -103,4 +108,16 @@ fn the_alerts_name_series_that_the_server_has() {
 fn the_dashboard_names_series_that_the_server_has() {
     serde_json::from_str::<serde_json::Value>(DASHBOARD).unwrap();
     check(DASHBOARD);
+}
+
+#[test]
+fn the_documents_name_series_that_the_server_has() {
+    let (known, text) = (known_series(), DOCUMENTS.concat());
+    let named = named_series(&text);
+    assert!(named.len() > 5, "{named:?}");
+    for (name, _) in named {
+        // A histogram is named without the suffix of its series.
+        let is_known = known.contains_key(name) || known.contains_key(&format!("{name}_bucket"));
+        assert!(is_known, "no series {name}");
+    }
 }

@@ -1,0 +1,344 @@
+//! Facts that stand in documents and in the code too: modules, options, variables, bounds, codes, routes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use blackboard::cli::Cli;
+use clap::{Command, CommandFactory as _};
+
+use crate::bounds::{constant, quantity};
+use crate::{blocks, documents, files, root, spans};
+
+/// Options in sentences that are not of `blackboard`, or only with a feature.
+const OTHER_OPTIONS: [&str; 6] =
+    ["--features", "--long", "--model", "--model-name", "--otlp-endpoint", "--script"];
+
+/// Routes of other servers that documents name.
+const OTHER_ROUTES: [&str; 1] = ["chat/completions"];
+
+pub(crate) fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).expect("a file of the repository")).into_owned()
+}
+
+/// The text of all files with one of these suffixes.
+fn texts(folders: &[&str], suffixes: &[&str]) -> String {
+    let pairs =
+        folders.iter().flat_map(|folder| suffixes.iter().map(move |suffix| (folder, suffix)));
+    pairs.flat_map(|(folder, suffix)| files(folder, suffix)).map(|path| read(&path)).collect()
+}
+
+/// The parts of a text that are words of letters, digits and `extra`.
+fn words<'a>(text: &'a str, extra: &'a [char]) -> impl Iterator<Item = &'a str> {
+    text.split(move |c: char| !(c.is_ascii_alphanumeric() || extra.contains(&c)))
+}
+
+/// Whether the name is defined in a text.
+fn defines(text: &str, name: &str) -> bool {
+    let kinds = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod"];
+    kinds.iter().any(|kind| {
+        let definition = format!("{kind} {name}");
+        let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        text.split(&definition).skip(1).any(ends)
+    })
+}
+
+/// Whether a path such as `board::stored::BaseReader` leads somewhere: modules down the folders, then a name that is
+/// defined below the last of them, then any of its members.
+fn leads(path: &str) -> bool {
+    let path = path.trim_end_matches("()");
+    let names: Vec<&str> = path.split("::").collect();
+    let (mut folder, mut depth) = (root().join("src"), 0);
+    while let Some(name) = names.get(depth) {
+        let next = folder.join(name);
+        if !next.is_dir() && !next.with_extension("rs").is_file() {
+            break;
+        }
+        (folder, depth) = (next, depth + 1);
+    }
+    let below = files(&folder.strip_prefix(root()).unwrap().display().to_string(), "rs");
+    let own = folder.with_extension("rs");
+    let text: String =
+        below.iter().chain(own.is_file().then_some(&own)).map(|path| read(path)).collect();
+    match names.get(depth..).unwrap_or_default() {
+        [] => true,
+        [name] => defines(&text, name),
+        // A type; a module would have its folder or file.
+        [name, member] if name.starts_with(|c: char| c.is_ascii_uppercase()) => {
+            defines(&text, name) && words(&text, &['_']).any(|word| word == *member)
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn the_modules_that_the_documents_name_exist() {
+    let top: BTreeSet<String> = fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (place, text) in documents() {
+        for span in spans(&text) {
+            let is_path = span.chars().all(|c| c.is_alphanumeric() || "_:()".contains(c));
+            let first = span.split("::").next().unwrap_or_default();
+            if is_path && span.contains("::") && top.contains(first) {
+                count += 1;
+                if !leads(&span) {
+                    wrong.push(format!("{}: {span}", place.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 30, "only {count} modules were found");
+    assert!(wrong.is_empty(), "no such modules or names:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_architecture_has_every_module_on_its_map() {
+    let text = read(&root().join("src/ARCHITECTURE.md"));
+    let modules = read(&root().join("src/lib.rs"));
+    let modules = modules.lines().filter_map(|line| line.strip_suffix(';')?.rsplit_once("mod "));
+    let missing: Vec<&str> =
+        modules.map(|(_, name)| name).filter(|name| !text.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?} have no row");
+}
+
+/// All options of all commands, and the variables that set them.
+fn options() -> (BTreeSet<String>, BTreeSet<String>) {
+    fn walk(command: &Command, names: &mut BTreeSet<String>, variables: &mut BTreeSet<String>) {
+        for argument in command.get_arguments() {
+            names.extend(argument.get_long().map(|long| format!("--{long}")));
+            variables.extend(argument.get_env().map(|name| name.to_string_lossy().into_owned()));
+        }
+        command.get_subcommands().for_each(|nested| walk(nested, names, variables));
+    }
+    let (mut names, mut variables) = (BTreeSet::new(), BTreeSet::new());
+    let mut top = Cli::command();
+    top.build();
+    walk(&top, &mut names, &mut variables);
+    (names, variables)
+}
+
+#[test]
+fn the_options_that_the_documents_name_exist() {
+    let known = options().0;
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (place, text) in documents() {
+        for span in spans(&text) {
+            let name = span.split([' ', '=']).next().unwrap_or_default();
+            if name.starts_with("--") && name.len() > 2 {
+                count += 1;
+                if !known.contains(name) && !OTHER_OPTIONS.contains(&name) {
+                    wrong.push(format!("{}: {name}", place.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 100, "only {count} options were found");
+    assert!(wrong.is_empty(), "no such options:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_variables_that_the_documents_name_are_read() {
+    let known = options().1;
+    let code = texts(
+        &["src", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
+        &["rs", "py", "ts", "mjs", "yaml", ""],
+    );
+    let read_by_name: BTreeSet<&str> = words(&code, &['_']).collect();
+    let others = ["docker", "packaging"].iter().flat_map(|folder| {
+        ["yaml", "service", ""].iter().flat_map(move |suffix| files(folder, suffix))
+    });
+    let others = others.map(|path| (path.clone(), read(&path)));
+    let mut wrong = Vec::new();
+    for (place, text) in documents().into_iter().chain(others) {
+        for name in words(&text, &['_']) {
+            let Some(rest) = name.strip_prefix("BLACKBOARD_").filter(|rest| !rest.is_empty())
+            else {
+                continue;
+            };
+            // The drop-in for Python makes its variables from its settings' names.
+            let setting = rest.to_lowercase();
+            if !known.contains(name)
+                && !read_by_name.contains(name)
+                && !read_by_name.contains(setting.as_str())
+            {
+                wrong.push(format!("{}: {name}", place.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "no such variables:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_settings_have_the_defaults_that_they_have() {
+    let text = read(&root().join("docs/reference/settings.md"));
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("| `--"))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let mut top = Cli::command();
+    top.build();
+    let serve = top.find_subcommand("serve").expect("serve");
+    let mut wrong = Vec::new();
+    for argument in serve.get_arguments().filter(|argument| !argument.is_hide_set()) {
+        let Some(long) =
+            argument.get_long().filter(|long| !["help", "print-config"].contains(long))
+        else {
+            continue;
+        };
+        let span = format!("`--{long}`");
+        let Some(row) = rows.iter().find(|row| row.get(1).is_some_and(|cell| cell.contains(&span)))
+        else {
+            wrong.push(format!("--{long} has no row"));
+            continue;
+        };
+        let default = argument.get_default_values().first().map(|value| value.to_string_lossy());
+        let stated = row.get(2).copied().unwrap_or_default();
+        let is_stated = match default.as_deref() {
+            Some("false") => stated == "off",
+            Some(value) => stated == format!("`{value}`") || stated == value,
+            None => stated.is_empty() || stated == "off",
+        };
+        if !is_stated {
+            wrong.push(format!("--{long}: {stated} for {default:?}"));
+        }
+    }
+    assert!(rows.len() > 20 && wrong.is_empty(), "in settings.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_limits_are_those_of_the_code() {
+    let text = read(&root().join("docs/reference/limits.md"));
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let spans: Vec<&str> = row.split('`').collect();
+        let code: String = spans
+            .iter()
+            .filter(|span| span.starts_with("src/"))
+            .map(|file| read(&root().join(file)))
+            .collect();
+        for pair in spans.windows(2).skip(1).step_by(2) {
+            let [name, after] = pair else { continue };
+            let is_constant =
+                name.contains('_') && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+            let Some(stated) = is_constant.then(|| quantity(after)).flatten() else { continue };
+            count += 1;
+            let real = constant(name, &code);
+            if real != Some(stated) {
+                wrong.push(format!("{name}: {stated} is stated, {real:?} holds"));
+            }
+        }
+    }
+    assert!(count > 60, "only {count} limits were found");
+    assert!(wrong.is_empty(), "in limits.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_alerts_of_the_operations_are_those_of_the_rules() {
+    let rules = read(&root().join("docker/prometheus/rules.yaml"));
+    let rules: BTreeSet<&str> =
+        rules.split("alert: ").skip(1).filter_map(|rest| rest.lines().next()).collect();
+    let text = read(&root().join("docs/operations.md"));
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `Blackboard")?.split_once('`'));
+    let rows: BTreeSet<String> = rows.map(|(name, _)| format!("Blackboard{name}")).collect();
+    assert_eq!(rows.iter().map(String::as_str).collect::<BTreeSet<_>>(), rules);
+}
+
+#[test]
+fn the_operations_have_each_status_of_readyz() {
+    let code = read(&root().join("src/http/ops/health.rs"));
+    let by_health =
+        code.lines().filter_map(|line| line.split_once("Health::")?.1.split_once("=> \""));
+    let mut statuses: Vec<&str> =
+        by_health.filter_map(|(_, rest)| rest.split('"').next()).collect();
+    statuses.push("degraded");
+    let text = read(&root().join("docs/operations.md"));
+    let missing: Vec<_> =
+        statuses.iter().filter(|status| !text.contains(&format!("`{status}`"))).collect();
+    assert!(statuses.len() == 4 && missing.is_empty(), "{missing:?} of {statuses:?}");
+}
+
+#[test]
+fn the_errors_are_those_of_the_code() {
+    let text = read(&root().join("docs/reference/errors.md"));
+    let rows = text.lines().filter(|line| line.starts_with("| ") && line.matches('`').count() > 1);
+    let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let codes = read(&root().join("src/board/values/code.rs"));
+    let codes =
+        codes.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \""));
+    let codes: BTreeSet<&str> = codes.map(|(_, code)| code).collect();
+    assert!(codes.len() > 40, "{codes:?}");
+    assert_eq!(documented, codes);
+}
+
+/// The paths of the API, as lists of their parts.
+fn routes() -> Vec<Vec<String>> {
+    let document = read(&root().join("openapi/openapi.yaml"));
+    let paths = document.lines().filter_map(|line| line.strip_prefix("  /")?.strip_suffix(':'));
+    paths.map(|path| path.split('/').map(str::to_owned).collect()).collect()
+}
+
+/// Whether a documented path is the end of a route, or a path within the state.
+fn is_route(path: &str, routes: &[Vec<String>]) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let fits = |stated: &[&str], route: &[String]| {
+        stated.iter().rev().zip(route.iter().rev()).all(|(stated, part)| {
+            let is_name = part.starts_with('{');
+            let is_placeholder = stated.starts_with(['{', '$', '…']) || *stated == "L";
+            is_placeholder || is_name || stated == part
+        })
+    };
+    // A path within the state may have any number of keys.
+    let within_state = parts.iter().position(|part| *part == "state");
+    let parts = within_state.and_then(|at| parts.get(..=at)).unwrap_or(&parts);
+    routes.iter().any(|route| parts.len() <= route.len() && fits(parts, route))
+}
+
+#[test]
+fn the_routes_that_the_documents_name_exist() {
+    let routes = routes();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (place, text) in
+        documents().into_iter().filter(|(place, _)| place != Path::new("CHANGELOG.md"))
+    {
+        let code = [blocks(&text).concat(), spans(&text).join("\n")].concat();
+        for start in ["/v1/", "…/", "$B/"] {
+            for (at, _) in code.match_indices(start).filter(|(at, _)| !code[..*at].ends_with('/')) {
+                let rest = &code[at + start.len()..];
+                let end = rest.find(|c: char| c.is_whitespace() || "?\"'`),#\\*".contains(c));
+                let path = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ';']);
+                count += 1;
+                if !is_route(path, &routes) && !OTHER_ROUTES.contains(&path) {
+                    wrong.push(format!("{}: {start}{path}", place.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 100, "only {count} routes were found");
+    assert!(wrong.is_empty(), "no such routes:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_blocks_for_a_shell_are_read_by_a_shell() {
+    let mut wrong = Vec::new();
+    for (place, text) in documents() {
+        let marked = text.split("```").skip(1).step_by(2);
+        for block in
+            marked.filter_map(|block| block.strip_prefix("sh\n").or(block.strip_prefix("bash\n")))
+        {
+            let mut shell = std::process::Command::new("bash");
+            let output = shell.args(["-n", "-c", block]).output().expect("bash");
+            if !output.status.success() {
+                wrong.push(format!(
+                    "{}: {}",
+                    place.display(),
+                    String::from_utf8_lossy(&output.stderr)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,393 @@
+//! Sentences of documents with a quantity that is a constant of the code.
+
+use crate::bounds::{constant, quantity};
+use crate::facts::read;
+use crate::root;
+
+/// Quantities in sentences: the document, the words before the quantity, and the constant that it is.
+const STATED: [(&str, &str, &str, &str); 84] = [
+    (
+        "docs/reference/limits.md",
+        "| name of a session or an agent | ",
+        "src/board/values/names.rs",
+        "NAME_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| item, its stored image aside | ",
+        "src/board/values/item.rs",
+        "ITEM_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| item, its stored image aside | 1 MiB, ",
+        "src/board/values/item.rs",
+        "ITEM_DEPTH_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| integer | ",
+        "crates/exact-json/src/check.rs",
+        "INTEGER_DIGITS_MAX",
+    ),
+    ("docs/reference/limits.md", "| image | ", "src/board/values/image.rs", "IMAGE_BYTES_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| media type of a blob, with its parameters | ",
+        "src/board/values/media_type.rs",
+        "MEDIA_TYPE_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `max_px` | ",
+        "src/board/model/prompt_profile.rs",
+        "PROMPT_PX_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| body, decompressed | ",
+        "src/http/request/body.rs",
+        "BODY_BYTES_MAX",
+    ),
+    ("docs/reference/limits.md", "| … of a log-in | ", "src/ui/session.rs", "BODY_BYTES_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| … a time in it after the server's | ",
+        "src/board/admit/imported.rs",
+        "CLOCK_AHEAD_MS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| … the work of reading it | ",
+        "src/service/archive/import.rs",
+        "WORK_TIME_MAX",
+    ),
+    ("docs/reference/limits.md", "| one write | ", "src/board/commit/mod.rs", "COMMIT_ITEMS_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| one write | 500,000 items, ",
+        "src/board/stored/frame.rs",
+        "COMMIT_BYTES_MAX",
+    ),
+    ("docs/reference/limits.md", "| state | ", "src/board/state/mod.rs", "STATE_BYTES_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| what an agent says of itself | ",
+        "src/board/model/agent.rs",
+        "PROFILE_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| agents of a session | ",
+        "src/board/model/agent.rs",
+        "AGENTS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| requests that one waits for | ",
+        "src/board/values/task.rs",
+        "AFTER_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| … that wait for one | ",
+        "src/board/values/task.rs",
+        "DEPENDANTS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| attempts of a request | ",
+        "src/board/values/task.rs",
+        "ATTEMPTS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| members in a claim's `match` | ",
+        "src/board/values/task.rs",
+        "WANTED_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| claimable requests that a `claim_next` examines | ",
+        "src/board/decide/tasks.rs",
+        "EXAMINED_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| questions asked at once with `expires` | ",
+        "src/board/model/open_questions.rs",
+        "AWAITED_AT_ONCE_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `default` of a question, which is part of the head | ",
+        "src/board/model/open_questions.rs",
+        "DEFAULT_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| checkpoints of a session | ",
+        "src/board/model/checkpoint.rs",
+        "CHECKPOINTS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| value in the answer to a keyed `add` or `append` | ",
+        "src/http/state.rs",
+        "KEPT_VALUE_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| statuses of a session's own | ",
+        "src/board/model/agent.rs",
+        "AGENT_STATES_MAX",
+    ),
+    ("docs/reference/limits.md", "| time to live | ", "src/board/values/time.rs", "TTL_DAYS_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| `Idempotency-Key`s of a session | ",
+        "src/board/model/idempotency.rs",
+        "KEYS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `Idempotency-Key`s of a session | 10,000, for ",
+        "src/board/model/idempotency.rs",
+        "KEY_AGE_MS_MAX",
+    ),
+    ("docs/reference/limits.md", "| blobs of a session | ", "src/board/model/blob.rs", "BLOBS_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| labels of a session | ",
+        "src/board/model/settings.rs",
+        "LABELS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `history_keys` | ",
+        "src/board/model/settings.rs",
+        "HISTORY_KEYS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| prompt profiles of a session | ",
+        "src/board/model/prompt_profile.rs",
+        "PROFILES_MAX",
+    ),
+    ("docs/reference/limits.md", "| … of a diff | ", "src/http/history/diff.rs", "LIMIT_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| … a page of events | ",
+        "src/http/events/mod.rs",
+        "EXAMINED_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| notices of `/v1/events` that a client has not taken | ",
+        "src/service/watch/waker.rs",
+        "NOTICES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `steps`, `keys` of a query | ",
+        "src/board/model/prompt_profile.rs",
+        "PROMPT_KEYS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `latest`, `screenshots` of a prompt | ",
+        "src/board/model/prompt_profile.rs",
+        "PROMPT_LATEST_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| `max_tokens` of a prompt | ",
+        "src/board/model/prompt_profile.rs",
+        "PROMPT_TOKENS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| memories in a prompt | ",
+        "src/board/model/prompt_profile.rs",
+        "PROMPT_MEMORIES_MAX",
+    ),
+    ("docs/reference/limits.md", "| `wait` | ", "src/http/read/wait.rs", "WAIT_MS_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| wait for `min_revision`, without `wait` | ",
+        "src/http/read/wait.rs",
+        "REVISION_WAIT_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| value that a 412 `condition-not-met` shows | ",
+        "src/http/read/until.rs",
+        "CURRENT_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| an archive keeps forgotten history from being deleted | ",
+        "src/store/sqlite/pins.rs",
+        "PIN_TIME_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| rest of a connection between two requests | ",
+        "src/http/connection/mod.rs",
+        "IDLE_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| body that an answer did not need | ",
+        "src/http/edge/unread_rest.rs",
+        "REST_BYTES_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| silence within a body, and a body in all | ",
+        "src/http/edge/mod.rs",
+        "BODY_SILENCE_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| a client that takes nothing of its answer, or less than 1 KiB/s | ",
+        "src/http/connection/mod.rs",
+        "WRITE_STALL_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| tokens; patterns of sessions of one | ",
+        "src/auth/tokens.rs",
+        "TOKENS_MAX",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| room left on the disk | ",
+        "src/store/options.rs",
+        "FREE_BYTES_MIN",
+    ),
+    (
+        "docs/reference/limits.md",
+        "| another program's lock on the database | ",
+        "src/store/sqlite/database.rs",
+        "BUSY",
+    ),
+    ("docs/storage-format.md", "\"bbrd\", user_version ", "src/store/sqlite/schema.rs", "FORMAT"),
+    ("docs/storage-format.md", "is a format byte (", "src/board/stored/frame.rs", "FORMAT"),
+    (
+        "docs/storage-format.md",
+        "is a format byte (5, or ",
+        "src/board/stored/frame.rs",
+        "PACKED_FORMAT",
+    ),
+    (
+        "docs/storage-format.md",
+        "one JSON object with a version, ",
+        "src/board/stored/summary.rs",
+        "VERSION",
+    ),
+    (
+        "docs/storage-format.md",
+        "with the number of each. Version ",
+        "src/board/stored/archive/line.rs",
+        "VERSION",
+    ),
+    (
+        "docs/storage-format.md",
+        "is complete; version ",
+        "src/board/stored/archive/line.rs",
+        "VERSION_CUT",
+    ),
+    ("CHANGELOG.md", "The database has `user_version` ", "src/store/sqlite/schema.rs", "FORMAT"),
+    ("CHANGELOG.md", "commits are written in format ", "src/board/stored/frame.rs", "FORMAT"),
+    ("CHANGELOG.md", "or compressed in format ", "src/board/stored/frame.rs", "PACKED_FORMAT"),
+    (
+        "CHANGELOG.md",
+        "such an archive has version ",
+        "src/board/stored/archive/line.rs",
+        "VERSION_CUT",
+    ),
+    ("docs/operations.md", "restarts after a pause of ", "src/service/threads/mod.rs", "PAUSE_MIN"),
+    ("docs/operations.md", "a pause of 100 ms to ", "src/service/threads/mod.rs", "PAUSE_MAX"),
+    (
+        "docs/operations.md",
+        "differs from the monotonic one by more than ",
+        "src/service/clock.rs",
+        "JUMP_MS",
+    ),
+    (
+        "docs/operations.md",
+        "until it is back or has stayed for ",
+        "src/service/clock.rs",
+        "HELD_MS",
+    ),
+    (
+        "docs/operations.md",
+        "on the database is waited for ",
+        "src/store/sqlite/database.rs",
+        "BUSY",
+    ),
+    (
+        "docs/operations.md",
+        "leaves its name and last revision for ",
+        "src/service/sessions/tombstones.rs",
+        "TOMBSTONE_MS",
+    ),
+    ("docs/guide/access.md", "| a log-in ends | after ", "src/auth/logins.rs", "LOGIN_IDLE_MS_MAX"),
+    ("docs/guide/access.md", "without use, and after ", "src/auth/logins.rs", "LOGIN_MS_MAX"),
+    ("docs/guide/access.md", "and after 7 days | ", "src/auth/logins.rs", "LOGIN_IDLE_MS_MAX"),
+    (
+        "docs/guide/access.md",
+        "any characters, repeatable up to ",
+        "src/auth/token.rs",
+        "PATTERNS_MAX",
+    ),
+    (
+        "docs/guide/agents.md",
+        "(`type`, `platform`, `host` …), at most ",
+        "src/board/model/agent.rs",
+        "PROFILE_BYTES_MAX",
+    ),
+    ("docs/guide/blobs.md", "**Size.** At most ", "src/board/values/blob_ref.rs", "BLOB_BYTES_MAX"),
+    ("docs/guide/events.md", "(at most ", "src/http/read/wait.rs", "WAIT_MS_MAX"),
+    ("docs/guide/events.md", "by itself. After ", "src/http/events/sse.rs", "KEEP_ALIVE"),
+    (
+        "docs/guide/history.md",
+        "`POST …/checkpoints`, at most ",
+        "src/board/model/checkpoint.rs",
+        "CHECKPOINTS_MAX",
+    ),
+    ("docs/guide/mcp.md", "Readings have at most ", "src/mcp/tools/reading.rs", "TOKENS_DEFAULT"),
+    ("docs/guide/mcp.md", "`max_tokens` from 100 to ", "src/mcp/tools/reading.rs", "TOKENS_MAX"),
+    ("docs/guide/search.md", "ranks the best ", "src/search/index.rs", "RANKED_MAX"),
+    ("docs/guide/search.md", "reads at most ", "src/search/index.rs", "EXAMINED_MAX"),
+    (
+        "docs/guide/search.md",
+        "connection closes, and after ",
+        "src/service/search/mod.rs",
+        "SEARCH_TIME_MAX",
+    ),
+    (
+        "docs/guide/sessions.md",
+        "those of the last ",
+        "src/service/sessions/tombstones.rs",
+        "TOMBSTONES_MAX",
+    ),
+    ("docs/guide/sessions.md", "waits up to ", "src/http/read/wait.rs", "REVISION_WAIT_MAX"),
+    ("docs/guide/state.md", "**Bounds.** ", "src/board/state/mod.rs", "STATE_BYTES_MAX"),
+];
+
+#[test]
+fn quantities_in_sentences_are_those_of_the_code() {
+    let mut wrong = Vec::new();
+    for (document, before, file, name) in STATED {
+        let text = read(&root().join(document));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let stated = text.split_once(before).and_then(|(_, rest)| quantity(rest));
+        let real = constant(name, &read(&root().join(file)));
+        if stated.is_none() || stated != real {
+            wrong.push(format!("{document}: {before}{stated:?}, but {name} is {real:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
