@@ -97,12 +97,12 @@ export const post = (path, body, options) => request("POST", path, { ...options,
 export const patch = (path, body, options) => request("PATCH", path, { ...options, body });
 export const remove = (path, options) => request("DELETE", path, options);
 
-/** A curl command that gets a path of this server. */
-export function curl(path, { method = "GET", body } = {}) {
+/** A curl command that gets a path of this server, or sends it `body` as JSON, or an image by the name of its file. */
+export function curl(path, { method = "GET", body, image } = {}) {
   const url = quoted(new URL(path, location.origin).href);
   const token = rights.peek().tokensRequired ? ` -H "Authorization: Bearer $BLACKBOARD_TOKEN"` : "";
-  const verb = method === "GET" || (method === "POST" && body !== undefined) ? "" : ` -X ${method}`;
-  const data = body === undefined ? "" : ` --json ${quoted(JSON.stringify(body))}`;
+  const verb = method === "GET" || method === "POST" ? "" : ` -X ${method}`;
+  const data = image ? ` -H 'Content-Type: image/png' --data-binary @${image}` : body === undefined ? "" : ` --json ${quoted(JSON.stringify(body))}`;
   return `curl -sS${verb}${token}${data} ${url}`;
 }
 

@@ -1,5 +1,6 @@
 // Small parts that every view uses.
 
+import { rights } from "../core/api.js";
 import { now } from "../core/clock.js";
 import { cx, html, signal, useState } from "../core/dom.js";
 import { ago, fullTime, hue, time } from "../core/format.js";
@@ -54,6 +55,11 @@ export function Copy({ text, label = "Copy", icon = "copy", children, kind = "qu
     }
   };
   return html`<${Button} icon=${done ? "check" : icon} label=${label} kind=${kind} onClick=${copy}>${children && (done ? "Copied" : children)}<//>`;
+}
+
+/** A command to paste into a shell. Where the server requires tokens, it reads one from a variable. */
+export function Command({ text }) {
+  return html`<pre class="codebox">${text}</pre>${rights.value.tokensRequired && html`<p class="muted small">The command reads your token from the variable <code>BLACKBOARD_TOKEN</code>.</p>`}`;
 }
 
 /** A view without content: a title, and how to get some. */

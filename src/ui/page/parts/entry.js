@@ -5,7 +5,7 @@ import { absolute, href, place, setParams } from "../core/address.js";
 import { html, useEffect, useState } from "../core/dom.js";
 import { fullTime } from "../core/format.js";
 import { itemText } from "../core/timeline.js";
-import { Agent, Ago, ButtonLink, Copy, ProblemNote, Skeleton } from "./basics.js";
+import { Agent, Ago, ButtonLink, Command, Copy, ProblemNote, Skeleton } from "./basics.js";
 import { Drawer } from "./dialog.js";
 import { Json } from "./json.js";
 
@@ -58,7 +58,7 @@ function EntryDrawer({ session, what, at }) {
     ${!body && !error && html`<${Skeleton} />`}
     ${body && html`<${Facts} session=${session} what=${what} body=${body} />`}
     ${text && html`<section class="stack"><div class="row"><h3 class="grow">JSON</h3><${Copy} label="Copy JSON" text=${text}>Copy JSON<//></div><${Json} text=${text} /></section>`}
-    <section class="stack"><h3>curl</h3><code class="codebox">${curl(path)}</code></section>
+    <section class="stack"><h3>curl</h3><${Command} text=${curl(path)} /></section>
   <//>`;
 }
 

@@ -1,13 +1,13 @@
 // The agents of a session: a list, and one of them with its statuses, directives, costs and memory.
 
-import { board, rights, withQuery } from "../core/api.js";
+import { board, curl, rights, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { cx, html, useMemo, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { cost, count, plural } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
 import { statuses } from "../core/statuses.js";
-import { Agent, Ago, Button, Empty, ProblemNote, Select, Skeleton, Status } from "../parts/basics.js";
+import { Agent, Ago, Button, Command, Empty, ProblemNote, Select, Skeleton, Status } from "../parts/basics.js";
 import { Rows } from "../parts/rows.js";
 import { AgentDetail } from "../parts/agents/detail.js";
 import { RegisterAgent } from "../parts/agents/dialogs.js";
@@ -85,6 +85,6 @@ function Row({ session, feed, one, selected }) {
 function None({ session }) {
   return html`<${Empty} title="No agent is registered">
     <p>An agent is registered with its first memory, or by itself:</p>
-    <pre class="codebox">curl -X PUT --json '{"type":"AppAgent","platform":"linux"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/agents/AppAgent</pre>
+    <${Command} text=${curl(board(session, "agents", "AppAgent"), { method: "PUT", body: { type: "AppAgent", platform: "linux" } })} />
   <//>`;
 }

@@ -1,6 +1,6 @@
 // The inbox: the open questions of all sessions, oldest first, to be answered in place.
 
-import { withQuery, rights } from "../core/api.js";
+import { board, curl, rights, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { count, plural } from "../core/format.js";
@@ -10,7 +10,7 @@ import { answeredHere, draftOf, readEnd } from "../core/questions/questions.js";
 import { useResource } from "../core/resource.js";
 import { notify } from "../core/settings.js";
 import { itemText } from "../core/timeline.js";
-import { Button, Empty, ProblemNote, Select, Skeleton, toast } from "../parts/basics.js";
+import { Button, Command, Empty, ProblemNote, Select, Skeleton, toast } from "../parts/basics.js";
 import { Question } from "../parts/questions/card.js";
 import { Answered } from "../parts/questions/answered.js";
 
@@ -125,6 +125,6 @@ function Notify() {
 function None() {
   return html`<${Empty} title="No open questions">
     <p>Questions that agents ask in any session appear here.</p>
-    <pre class="codebox">curl --json '{"question":"May I go on?","options":["Yes","No"]}' ${location.origin}/v1/sessions/demo/questions</pre>
+    <${Command} text=${curl(board("demo", "questions"), { method: "POST", body: { question: "May I go on?", options: ["Yes", "No"] } })} />
   <//>`;
 }

@@ -6,7 +6,7 @@ import { cx, html, useMemo, useState } from "../core/dom.js";
 import { bytes, count, plural } from "../core/format.js";
 import { questions } from "../core/inbox.js";
 import { SESSIONS_MAX, useSessions } from "../core/sessions.js";
-import { Ago, Button, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { Ago, Button, Command, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Rows } from "../parts/rows.js";
@@ -90,7 +90,7 @@ const SINGULAR = { requests: "request", trajectories: "step", questions: "questi
 function First() {
   return html`<${Empty} title="No sessions yet">
     <p>A session comes into being with the first thing that is written to it. For a run to look at:</p>
-    <pre class="codebox">blackboard demo</pre>
+    <${Command} text=${`blackboard demo --url ${location.origin}`} />
   <//>`;
 }
 

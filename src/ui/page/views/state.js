@@ -1,13 +1,13 @@
 // The state's document as a tree, live, with one value beside it.
 
-import { board, rights } from "../core/api.js";
+import { board, curl, rights } from "../core/api.js";
 import { place as address, setParams } from "../core/address.js";
 import { html, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { parseJson } from "../core/state/json-tree.js";
 import { useStateDocument } from "../core/state/document.js";
 import { nodeOf, ROOT } from "../core/state/tree.js";
-import { Button, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Button, Command, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
 import { AddValue } from "../parts/state/changes.js";
 import { Detail } from "../parts/state/detail.js";
 import { StateTree } from "../parts/state/tree.js";
@@ -43,10 +43,9 @@ const NOTHING = parseJson("{}");
 
 function Nothing({ session }) {
   const [adding, setAdding] = useState(false);
-  const url = `${location.origin}${board(session, "state", "plan", "title")}`;
   return html`<${Empty} title="The state is empty">
     <p>It is one JSON document of the session, written by path. To write the first value:</p>
-    <pre class="codebox">curl -X PUT --json '"Quarter report"' ${url}</pre>
+    <${Command} text=${curl(board(session, "state", "plan", "title"), { method: "PUT", body: "Quarter report" })} />
     ${rights.value.mayWrite && html`<p><${Button} icon="plus" onClick=${() => setAdding(true)}>Add a member<//></p>`}
     ${adding && html`<${AddValue} session=${session} path="" node=${NOTHING} onClose=${() => setAdding(false)} onAdded=${() => {}} />`}
   <//>`;

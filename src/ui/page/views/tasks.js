@@ -1,13 +1,13 @@
 // The requests of a session as tasks: by state, what waits for what, and one of them with its attempts and result.
 
-import { rights } from "../core/api.js";
+import { board, curl, rights } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { cx, html, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { REQUESTS_MAX, useRequests } from "../core/tasks/requests.js";
 import { connected, dependants, related, STATES } from "../core/tasks/tasks.js";
-import { Agent, Ago, Button, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { Agent, Ago, Button, Command, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Rows } from "../parts/rows.js";
 import { TaskDetail } from "../parts/tasks/detail.js";
 import { NewRequest } from "../parts/tasks/dialogs.js";
@@ -151,6 +151,6 @@ function Whole({ requests, waiting, version, selected }) {
 function None({ session }) {
   return html`<${Empty} title="No requests yet">
     <p>A request is claimed by one agent, and done or failed. To make the first:</p>
-    <pre class="codebox">curl --json '{"request":"Open the report"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/requests</pre>
+    <${Command} text=${curl(board(session, "requests"), { method: "POST", body: { request: "Open the report" } })} />
   <//>`;
 }

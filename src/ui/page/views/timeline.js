@@ -1,12 +1,13 @@
 // Everything that happens in a session, oldest above: grouped, filtered, live.
 
+import { board, curl } from "../core/api.js";
 import { place, setParams } from "../core/address.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { COMMITS_MAX, useFeed, useFold } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { expanded } from "../core/settings.js";
 import { Groups, KINDS, passes } from "../core/timeline.js";
-import { Agent, Button, Chips, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Agent, Button, Chips, Command, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
 import { Chunk } from "../parts/chunk.js";
 import { GroupCard } from "../parts/group.js";
 import { isTyping } from "../parts/keys.js";
@@ -252,7 +253,7 @@ function Nothing({ session, filters }) {
   if (!isEmpty(filters)) return html`<${Empty} title="Nothing matches the filters"><p>Fewer filters show more.</p><//>`;
   return html`<${Empty} title="Nothing has happened yet">
     <p>Entries appear here as agents write them. To write the first:</p>
-    <pre class="codebox">curl --json '{"request":"Open the report"}' ${location.origin}/v1/sessions/${encodeURIComponent(session)}/requests</pre>
+    <${Command} text=${curl(board(session, "requests"), { method: "POST", body: { request: "Open the report" } })} />
   <//>`;
 }
 

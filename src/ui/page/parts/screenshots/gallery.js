@@ -1,10 +1,11 @@
 // The gallery: tiles of which only the visible ones are in the document.
 
+import { board, curl } from "../../core/api.js";
 import { href, place, setParams } from "../../core/address.js";
 import { cx, html, useEffect, useLayoutEffect, useRef, useState } from "../../core/dom.js";
 import { bytes, count, fullTime, hue, plural, short, time } from "../../core/format.js";
 import { gridOf, labelText, metadataText, visible } from "../../core/shots.js";
-import { Agent, Button, Empty, ProblemNote, Select } from "../basics.js";
+import { Agent, Button, Command, Empty, ProblemNote, Select } from "../basics.js";
 import { Icon } from "../icon.js";
 
 /** Nearer to the top than this, new screenshots are shown at once. */
@@ -116,6 +117,6 @@ function Nothing({ session, agent }) {
   if (agent) return html`<${Empty} title="No screenshot of this agent"><p>All agents' screenshots are shown without the filter.</p><//>`;
   return html`<${Empty} title="No screenshots yet">
     <p>They appear here as agents post them. To post one:</p>
-    <pre class="codebox">curl -H 'Content-Type: image/png' --data-binary @window.png ${location.origin}/v1/sessions/${encodeURIComponent(session)}/screenshots</pre>
+    <${Command} text=${curl(board(session, "screenshots"), { method: "POST", image: "window.png" })} />
   <//>`;
 }

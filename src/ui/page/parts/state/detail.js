@@ -7,7 +7,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { count as grouped, fullTime, plural, span } from "../../core/format.js";
 import { count, textOf } from "../../core/state/json-tree.js";
 import { below, idOf, keysTo, lastChange, placesTo, ROOT } from "../../core/state/tree.js";
-import { Agent, Ago, Button, ButtonLink, Copy } from "../basics.js";
+import { Agent, Ago, Button, ButtonLink, Command, Copy } from "../basics.js";
 import { Json } from "../json.js";
 import { AddNumber, AddValue, Remove } from "./changes.js";
 import { Editor } from "./editor.js";
@@ -38,7 +38,7 @@ export function Detail({ session, feed, place, node, onSelect }) {
     ${sub !== "" && html`<p class="muted small">It has no address of its own: <a href=${href("state", session, { path })}>${path || "the document"}</a> has it as a whole.</p>`}
     <${Actions} session=${session} place=${place} node=${node} onDo=${setDoing} />
     ${node && html`<${Value} key=${idOf(place)} node=${node} />`}
-    <section class="stack"><h3>curl</h3><code class="codebox">${curl(api)}</code></section>
+    <section class="stack"><h3>curl</h3><${Command} text=${curl(api)} /></section>
     ${doing === "edit" && html`<${Editor} session=${session} feed=${feed} path=${path} onClose=${done} />`}
     ${doing === "add" && html`<${AddValue} session=${session} path=${path} node=${node} onClose=${done} onAdded=${(key) => key !== undefined && onSelect(below(place, key))} />`}
     ${doing === "number" && html`<${AddNumber} session=${session} path=${path} node=${node} onClose=${done} />`}
