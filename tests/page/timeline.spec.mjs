@@ -110,6 +110,67 @@ describe("an empty session says how to write to it", async (t) => {
   await t.server.put(board("empty"), {});
   await t.go("#/sessions/empty/timeline");
   await t.page.getByText("The session begins here").or(t.page.getByText("Session created")).first().waitFor();
+});
+
+describe("a session that does not exist is an error, and nothing else", async (t) => {
   await t.go("#/sessions/none/timeline");
-  await t.page.getByRole("alert").waitFor();
+  await t.page.getByRole("alert").getByText("session 'none' does not exist").waitFor();
+  assert.equal(await t.page.getByText("Nothing has happened yet").count(), 0);
+  assert.equal(await t.page.getByRole("complementary").count(), 0);
+});
+
+const PNG = Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"), (one) => one.charCodeAt(0));
+const shot = (t, session, path) => t.server.post(`${board(session, "screenshots")}?image_path=${path}`, PNG, { ...as("AppAgent"), "Content-Type": "image/png" });
+
+describe("a screenshot stands with the step that names it, else by itself", async (t) => {
+  const session = "links";
+  const step = (n, more) => t.server.post(board(session, "trajectories"), { step: n, thought: `Thought ${n}.`, ...more }, as("AppAgent"));
+  await step(1);
+  await shot(t, session, "one");
+  await step(2, { screenshot: 1 });
+  await step(3, { image_path: "logs/3.png" });
+  await shot(t, session, "logs/3.png");
+  await shot(t, session, "alone");
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(t, "alone").getByRole("img", { name: "alone" }).waitFor();
+  const images = async (text) => group(t, text).locator(".shot img").evaluateAll((all) => all.map((one) => one.alt));
+  assert.deepEqual([await images("Thought 1."), await images("Thought 2."), await images("Thought 3.")], [[], ["one"], ["logs/3.png"]]);
+  // A live step takes its screenshot from the row above.
+  await step(4, { screenshot: "alone" });
+  await group(t, "Thought 4.").getByRole("img", { name: "alone" }).waitFor();
+  assert.equal(await t.page.getByRole("img", { name: "alone" }).count(), 1);
+});
+
+const titles = (t) => t.page.locator("[data-group] a.title").allInnerTexts();
+
+describe("before the history that is kept, a timeline has the entries of the logs", async (t) => {
+  const session = "past-of-fork";
+  await t.server.post(board(session, "requests"), { request: "Open the report" }, as("HostAgent"));
+  await t.server.post(board(session, "requests"), { request: "Print it" }, as("HostAgent"));
+  await t.server.post(board(session, "questions"), { question: "Which printer?" }, as("AppAgent"));
+  const { claim } = (await t.server.put(board(session, "requests", "1", "claim"), { ttl: "60s" }, as("AppAgent"))).body;
+  await t.server.put(board(session, "requests", "1", "done"), { fence: claim.fence, result: "opened" }, as("AppAgent"));
+  await t.server.put(board(session, "questions", "1", "answer"), { answer: "the third" }, as("User"));
+  await t.server.post(board(session, "agents", "AppAgent", "memory"), { step: 1, thought: "Remembered" }, as("AppAgent"));
+  await t.server.post(board(session, "trajectories"), Array.from({ length: 600 }, (_, n) => ({ step: n, thought: `Thought ${n}.` })), as("AppAgent"));
+  await t.server.post(board(session, "fork"), { to: "fork-of-it" });
+  await t.server.post(board(session, "purge"));
+  for (const name of [session, "fork-of-it"]) {
+    await t.server.post(board(name, "trajectories"), { step: 600, thought: "Thought 600." }, as("AppAgent"));
+    const second = (await t.server.put(board(name, "requests", "2", "claim"), { ttl: "60s" }, as("AppAgent"))).body;
+    await t.server.put(board(name, "requests", "2", "done"), { fence: second.claim.fence, result: "printed" }, as("AppAgent"));
+    await t.go(`#/sessions/${name}/timeline`);
+    await group(t, "Thought 600.").waitFor();
+    await t.page.keyboard.press("Home");
+    await t.page.getByText(/^Changes up to revision \d+ are not kept/).waitFor();
+    await group(t, "Open the report").getByText('Done: opened').waitFor();
+    assert.deepEqual((await titles(t)).slice(0, 5), ["Open the report", "Print it", "Which printer?", "Remembered", "Thought 0."]);
+    await group(t, "Which printer?").getByText("Answer: the third").waitFor();
+    // What came since joins the row that the log gave.
+    await group(t, "Print it").getByText("Done: printed").waitFor();
+    await t.page.keyboard.press("End");
+    await group(t, "Thought 600.").waitFor();
+    const shown = await titles(t);
+    assert.deepEqual(shown, [...new Set(shown)]);
+  }
 });

@@ -22,16 +22,51 @@ test("a question has its answer, and a request its claim and result", () => {
   assert.deepEqual([...touched], [groups.list[1]]);
 });
 
-test("a step has its memory, its screenshots and what its commit wrote besides", () => {
+test("a step has its memory and what its commit wrote besides", () => {
   const groups = new Groups();
   groups.push([
     commit(1, "A", { kind: "state_put", path: "n", value: 1 }, { kind: "agent_put", agent: "A", value: { status: "CONTINUE" } }, appended("trajectories", 1, { step: 1 }), appended("agents/A/memory", 1, { step: 1 })),
-    commit(2, "A", appended("screenshots", 1, { metadata: "x" })),
-    commit(3, "B", appended("screenshots", 2, { metadata: "y" })),
-    commit(4, "A", { kind: "state_put", path: "n", value: 2 }, { kind: "state_put", path: "m", value: 2 }),
-    commit(5, "A", appended("trajectories", 2, { step: 2 })),
+    commit(2, "A", { kind: "state_put", path: "n", value: 2 }, { kind: "state_put", path: "m", value: 2 }),
+    commit(3, "A", appended("trajectories", 2, { step: 2 })),
   ]);
-  assert.deepEqual(shapes(groups), ["step memory state_put status screenshot", "screenshot", "state_put state_put", "step"]);
+  assert.deepEqual(shapes(groups), ["step memory state_put status", "state_put state_put", "step"]);
+});
+
+const shot = (seq, image_path, more) => appended("screenshots", seq, { metadata: "x", image_path }, { image: { url: "/i" }, ...more });
+
+test("a screenshot is a row of its own unless a step names it", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("trajectories", 1, { step: 1 })),
+    commit(2, "A", shot(1, "")),
+    commit(3, "A", { kind: "state_put", path: "ufo", value: 1 }, shot(2, ""), appended("trajectories", 2, { step: 2 })),
+  ]);
+  assert.deepEqual(shapes(groups), ["step", "screenshot", "screenshot", "step state_put"]);
+});
+
+test("a step names a screenshot before or after it, by seq or path", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("trajectories", 1, { step: 1 })),
+    commit(2, "A", shot(1, "")),
+    commit(3, "B", appended("questions", 1, { question: "Which?" })),
+    commit(4, "B", appended("trajectories", 2, { step: 2, screenshot: 1 })),
+    commit(5, "A", shot(2, "logs/2.png")),
+    commit(6, "C", appended("agents/C/memory", 1, { Image_Path: "logs/2.png" })),
+    commit(7, "A", appended("trajectories", 3, { step: 3, screenshot: [3, 1], path: "other" })),
+  ]);
+  assert.deepEqual(shapes(groups), ["step", "question", "screenshot step", "screenshot memory", "step"]);
+  assert.deepEqual(groups.list[4].also.map((row) => row.seq), [1]);
+  const [touched] = groups.push([commit(8, "A", shot(3, "logs/3.png"))]);
+  assert.deepEqual(shapes(groups).at(-1), "step screenshot");
+  assert.equal(touched, groups.list[4]);
+});
+
+test("of screenshots with the same path a step has the newest before it", () => {
+  const groups = new Groups();
+  const step = (revision, seq) => commit(revision, "A", appended("trajectories", seq, { image_path: "screen.png" }));
+  groups.push([commit(1, "A", shot(1, "screen.png")), step(2, 1), commit(3, "A", shot(2, "screen.png")), step(4, 2)]);
+  assert.deepEqual(groups.list.map((group) => group.rows.filter((row) => row.image).map((row) => row.seq)), [[1], [2]]);
 });
 
 test("a change without contents, or of an unknown kind, is a row", () => {

@@ -1,10 +1,12 @@
-// The commits of a session as a window over its revisions: the last ones at first, older ones on demand, new ones live.
+// The commits of a session as a window over its revisions: the last ones at first, older ones on demand, new ones live. Below the
+// oldest commit that is kept stand those that are made from the logs.
 //
 // Commits come exactly once and in order. A stream that breaks is opened again from the last revision read, so nothing
 // is missed or doubled. One stream a tab: browsers open at most six connections to a host over HTTP/1.1.
 
 import { batch, signal, useEffect, useMemo, useRef } from "./dom.js";
 import { board, get, needsLogin, Problem } from "./api.js";
+import { Base } from "./base.js";
 import { events } from "./stream.js";
 
 /** The commits of one page of the events' JSON form, and of the first window. */
@@ -29,6 +31,8 @@ export class Feed {
     this.session = session;
     /** The loaded commits, ascending by revision, without a gap. */
     this.commits = [];
+    /** What the logs have of the time before the first commit, once the window reaches the oldest one that is kept. */
+    this.below = [];
     /** Changes whenever `commits` does: `{n, added: "end" | "start" | "all"}`. */
     this.version = signal({ n: 0, added: "all" });
     /** "connecting", "live", "retrying", "paused" or "ended". */
@@ -66,8 +70,19 @@ export class Feed {
     return this.commits.length > 0 ? this.commits[this.commits.length - 1].revision : this.cursor;
   }
 
-  get atStart() {
+  /** True if the window reaches the oldest commit that is kept. */
+  get atOldest() {
     return this.first <= this.oldest.peek() + 1;
+  }
+
+  /** True if nothing is older than what is loaded. */
+  get atStart() {
+    return this.atOldest && (this.oldest.peek() === 0 || this.base?.done === true);
+  }
+
+  /** The number of loaded commits. */
+  get size() {
+    return this.below.length + this.commits.length;
   }
 
   open() {
@@ -170,6 +185,7 @@ export class Feed {
     if (this.atStart || this.busy) return false;
     this.busy = true;
     try {
+      if (this.atOldest) return await this.lower();
       const first = this.first;
       const commits = await this.range(Math.max(this.oldest.peek(), first - 1 - CHUNK), first - 1, this.aborter?.signal);
       if (this.first !== first) return false;
@@ -186,6 +202,21 @@ export class Feed {
     }
   }
 
+  /** Loads a chunk of what the logs have of the time before the first commit. */
+  async lower() {
+    const base = (this.base ??= new Base(this.session, this.first - 1));
+    const commits = await base.older(CHUNK, this.aborter?.signal).catch((error) => {
+      if (error.code !== "history-compacted") throw error;
+      // The base moved on; a page that is loaded again begins at the new one.
+      base.done = true;
+      return [];
+    });
+    if (this.base !== base) return false;
+    this.below = [...commits, ...this.below];
+    this.tell("start");
+    return commits.length > 0;
+  }
+
   /** Loads a chunk of newer commits while the window does not reach the head. */
   async newer() {
     if (this.attached.peek() || this.busy) return false;
@@ -196,7 +227,7 @@ export class Feed {
       const commits = await this.range(last, Math.min(last + CHUNK, head), this.aborter?.signal);
       if (this.last !== last) return false;
       this.commits = [...this.commits, ...commits];
-      if (this.commits.length > COMMITS_MAX) this.commits = this.commits.slice(-COMMITS_MAX);
+      if (this.commits.length > COMMITS_MAX) this.keepNewest();
       batch(() => {
         this.attached.value = this.last >= this.head.peek();
         this.tell("end");
@@ -218,11 +249,25 @@ export class Feed {
       this.attached.value = end >= this.head.peek();
       this.replace(commits);
     });
+    const isAbove = () => to === "start" || to < (this.base?.floor ?? oldest + 1);
+    while (isAbove() && this.atOldest && !this.atStart && this.size < COMMITS_MAX && (await this.lower()));
   }
 
   replace(commits) {
     this.commits = commits;
+    this.forgetBelow();
     this.tell("all");
+  }
+
+  keepNewest() {
+    this.commits = this.commits.slice(-COMMITS_MAX);
+    this.forgetBelow();
+  }
+
+  /** Without the commits between there is no place for what is older. */
+  forgetBelow() {
+    this.below = [];
+    this.base = undefined;
   }
 
   tell(added) {
@@ -248,7 +293,7 @@ export class Feed {
         const last = this.last;
         const fresh = this.commits.length > 0 ? commits.filter((commit) => commit.revision > last) : commits;
         this.commits = this.commits.concat(fresh);
-        if (this.commits.length > COMMITS_MAX + COMMITS_SPARE) this.commits = this.commits.slice(-COMMITS_MAX);
+        if (this.commits.length > COMMITS_MAX + COMMITS_SPARE) this.keepNewest();
         this.tell("end");
       }
       for (const fn of this.listeners) fn(commits);
@@ -309,13 +354,13 @@ export function useFold(feed, make, take) {
   const version = feed.version.value;
   const held = useRef({});
   return useMemo(() => {
-    const { commits, first, last } = feed;
+    const { below, commits, first, last } = feed;
     const before = held.current;
     const isNext = before.feed === feed && version.added === "end" && before.first === first && before.last !== undefined;
     let at = isNext ? commits.length : 0;
     while (isNext && at > 0 && commits[at - 1].revision > before.last) at -= 1;
     const value = isNext ? before.value : make();
-    take(value, at > 0 ? commits.slice(at) : commits);
+    take(value, isNext ? commits.slice(at) : [...below, ...commits]);
     held.current = { feed, first, last, value };
     return value;
   }, [feed, version]);

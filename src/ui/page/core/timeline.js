@@ -1,15 +1,18 @@
 // From commits to what the timeline shows: one row for each thing that happened, and groups of rows that belong together
-// (a question with its answer, a request with its claims and result, a step with its screenshot and memory).
+// (a question with its answer, a request with its claims and result, a step with its memory and the screenshots that it names).
 //
 // Pure functions and one class without a browser, so that tests run them in Node.
 
 import { pairs } from "./format.js";
 
-/** A screenshot joins the step that its agent took at most so long before. */
+/** A memory joins the step that its agent took at most so long before. */
 const STEP_MS = 120_000;
 
 /** The most rows of one group; a step that gets more begins another group. */
 const GROUP_ROWS_MAX = 200;
+
+/** The members of a step that name a screenshot: its seq, or what its `image_path` is. */
+const LINKS = ["screenshot", "image_path", "screenshot_path", "path"];
 
 /** The kinds of rows that one can filter by, with their names. */
 export const KINDS = {
@@ -64,11 +67,16 @@ export function number(item, ...names) {
   return typeof n === "number" && Number.isFinite(n) ? n : undefined;
 }
 
+/** The screenshots that a step's item names, by seq or `image_path`; a list names several. */
+export function links(item) {
+  return LINKS.flatMap((name) => member(item, name) ?? []).filter((one) => Number.isInteger(one) || (typeof one === "string" && one !== ""));
+}
+
 /** The rows of a commit. A row is `{id, revision, at, agent, type, kind, key, log, seq, item, change, text}`. */
 export function rows(commit) {
   const found = [];
   const add = (row) =>
-    found.push({ id: `${commit.revision}:${found.length}`, revision: commit.revision, at: commit.at, agent: commit.agent, trace: commit.trace, ...row });
+    found.push({ id: `${commit.revision}:${found.length}`, revision: commit.revision, at: commit.at, agent: commit.agent, trace: commit.trace, isOfLog: commit.isOfLog, ...row });
   for (const change of commit.changes) {
     const make = CHANGES[change.kind];
     if (make) make(change, add, commit);
@@ -171,16 +179,20 @@ function range(change) {
 }
 
 /** Kinds of rows that make a step, and kinds that a step's commit writes besides. */
-const STEPS = ["step", "screenshot", "memory"];
+const STEPS = ["step", "memory"];
 const BESIDES = ["state", "status"];
 
-/** Rows of commits in groups, each at the place of its first row. */
+/** Rows of commits in groups, each at the place of its first row; a screenshot stands with the step that names it. */
 export class Groups {
   constructor() {
     this.list = [];
     this.byKey = new Map();
-    /** The newest step group of each agent, which its screenshots and memory join. */
+    /** The newest step group of each agent, which its memory joins. */
     this.steps = new Map();
+    /** The newest screenshot of each seq and `image_path`, as `{row, group}`. */
+    this.shots = new Map();
+    /** The step groups that name a screenshot which has not come yet, by seq and `image_path`. */
+    this.awaiting = new Map();
     /** The names of all agents in the rows. */
     this.agents = new Set();
   }
@@ -190,18 +202,20 @@ export class Groups {
     const touched = new Set();
     for (const commit of commits) {
       let step;
-      let state;
+      let beside;
       // What a step wrote besides stands below it.
       for (const row of rows(commit).sort((a, b) => BESIDES.includes(a.kind) - BESIDES.includes(b.kind))) {
-        const besides = BESIDES.includes(row.kind) ? (step ?? (row.kind === "state" ? state : undefined)) : undefined;
+        const besides = BESIDES.includes(row.kind) ? (step ?? (row.kind === "state" ? beside : undefined)) : undefined;
         const group = besides ?? this.place(row, step);
         group.rows.push(row);
         if (row.agent) this.agents.add(row.agent);
         if (typeof row.agentOf === "string") this.agents.add(row.agentOf);
         group.version += 1;
-        if (STEPS.includes(row.kind)) step ??= group;
-        if (row.kind === "state") state ??= group;
         touched.add(group);
+        if (STEPS.includes(row.kind)) step ??= group;
+        if (row.kind === "state" || row.kind === "screenshot") beside ??= group;
+        if (row.type === "screenshot") this.shown(row, group);
+        if (STEPS.includes(row.type)) for (const other of this.link(row, group)) touched.delete(other);
       }
     }
     return touched;
@@ -216,7 +230,8 @@ export class Groups {
       return group;
     }
     const agent = row.agent ?? row.agentOf;
-    if (row.type === "step" || row.type === "screenshot" || row.type === "memory") {
+    if (row.type === "screenshot") return this.awaiting.get(row.seq) ?? this.awaiting.get(row.item?.image_path) ?? this.begin(row);
+    if (STEPS.includes(row.type)) {
       // Those of one commit belong together, and at most one step is in a group.
       if (step && !(row.type === "step" && step.rows.some((other) => other.type === "step"))) return step;
       const before = this.steps.get(agent);
@@ -229,8 +244,36 @@ export class Groups {
     return this.begin(row);
   }
 
+  /** Remembers a screenshot for the steps that will name it. */
+  shown(row, group) {
+    const path = row.item?.image_path;
+    const shot = { row, group };
+    for (const name of path ? [row.seq, path] : [row.seq]) {
+      this.shots.set(name, shot);
+      this.awaiting.delete(name);
+    }
+  }
+
+  /** Brings the screenshots that a step names into its group. Yields the groups that are gone. */
+  *link(step, group) {
+    for (const name of links(step.item)) {
+      const shot = this.shots.get(name);
+      if (!shot) this.awaiting.set(name, group);
+      else if (shot.group === group) continue;
+      else if (shot.group.kind === "screenshot") {
+        const from = shot.group;
+        this.list.splice(this.list.lastIndexOf(from), 1);
+        group.rows.unshift(...from.rows);
+        group.version += from.version;
+        shot.group = group;
+        yield from;
+      } else if (!group.also.includes(shot.row)) group.also.push(shot.row);
+    }
+  }
+
   begin(row) {
-    const group = { key: row.id, revision: row.revision, at: row.at, agent: row.agent ?? row.agentOf, kind: row.kind, rows: [], version: 0 };
+    // `also`: screenshots that the step names, and another step before it.
+    const group = { key: row.id, revision: row.revision, at: row.at, agent: row.agent ?? row.agentOf, kind: row.kind, rows: [], also: [], version: 0 };
     this.list.push(group);
     return group;
   }
@@ -241,7 +284,7 @@ function joins(group, row) {
   if (row.type === "step" || group.rows.length >= GROUP_ROWS_MAX) return false;
   if (!group.rows.some((other) => other.type === "step")) return false;
   if (row.type === "memory" && group.rows.some((other) => other.type === "memory")) return false;
-  return new Date(row.at) - new Date(group.rows[0].at) <= STEP_MS;
+  return new Date(row.at) - new Date(group.at) <= STEP_MS;
 }
 
 /** True if a group passes the filters: `{agents, kinds, status, text}`, each empty for all. */

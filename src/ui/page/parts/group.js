@@ -27,7 +27,7 @@ function head(group) {
 
 function Compact({ group }) {
   const row = head(group);
-  const images = group.rows.filter((one) => one.image);
+  const images = [...group.rows.filter((one) => one.image), ...group.also];
   const name = row.agent ?? row.agentOf;
   return html`<article class=${cx("group", name && `hue-${hue(name)}`, `of-${group.kind}`)} data-group=${group.key}>
     <${Time} at=${row.at} />
@@ -190,7 +190,7 @@ function Row({ row }) {
     <${Time} at=${row.at} />
     <span class="kind" title=${row.type}><${Icon} name=${row.kind} label=${row.kind} /></span>
     <div class="what">
-      <div class="line"><${Agent} name=${name} /><span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")} · r${row.revision}</span><${Status} value=${statusOf(row)} /></span></div>
+      <div class="line"><${Agent} name=${name} /><span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")}${row.isOfLog ? "" : ` · r${row.revision}`}</span><${Status} value=${statusOf(row)} /></span></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       ${shown.length > 0 && html`<dl class="facts">${shown.map(([field, value]) => html`<dt>${field}</dt><dd>${short(typeof value === "string" ? value : JSON.stringify(value), FIELD_CHARS)}</dd>`)}</dl>`}
       ${row.image && html`<${Shot} row=${row} />`}

@@ -34,11 +34,13 @@ export function Timeline({ session, scroller }) {
   useOlder({ feed, scroller, shown, version });
   useKeys(feed, scroller);
   const loading = feed.loading.value;
+  const problem = feed.problem.value && html`<${ProblemNote} error=${feed.problem.value} retry=${() => feed.retry()} />`;
+  if (problem && feed.size === 0) return html`<div class="view timeline timeline-none"><div class="timeline-list">${problem}</div></div>`;
   return html`<div class="view timeline">
     <${Filters} feed=${feed} groups=${groups} filters=${filters} />
     <div class="timeline-body">
       <div class="timeline-list">
-        ${feed.problem.value && html`<${ProblemNote} error=${feed.problem.value} retry=${() => feed.retry()} />`}
+        ${problem}
         ${loading && html`<${Skeleton} lines=${10} />`}
         ${!loading && html`<${Top} feed=${feed} shown=${shown} filters=${filters} />`}
         ${chunks}
@@ -130,7 +132,8 @@ function useScroll({ feed, version, scroller, shown, around }) {
 }
 
 async function bring(feed, revision) {
-  if (revision < feed.first || revision > feed.last) await feed.jump(revision);
+  const first = feed.below[0]?.revision ?? feed.first;
+  if (revision < first || revision > feed.last) await feed.jump(revision);
 }
 
 /** Scrolls to the group of a revision. Its chunk is rendered some frames after it is near. */
@@ -162,7 +165,7 @@ function useOlder({ feed, scroller, shown, version }) {
     const load = () => {
       if (feed.loading.peek()) return;
       const { scrollTop, scrollHeight, clientHeight } = element;
-      if (scrollTop < 1500 && !feed.atStart && feed.commits.length < COMMITS_MAX) {
+      if (scrollTop < 1500 && !feed.atStart && feed.size < COMMITS_MAX) {
         // The browser keeps what is seen in its place, except at the very top.
         if (scrollTop < 2) element.scrollTop = 2;
         feed.older().catch((error) => feed.fail(error));
@@ -242,9 +245,10 @@ function Filters({ feed, groups, filters }) {
 
 function Top({ feed, shown, filters }) {
   const loaded = feed.commits.length;
-  if (feed.atStart) {
-    const compacted = feed.oldest.value > 0;
-    return html`<p class="timeline-top">${compacted ? `Changes up to revision ${count(feed.oldest.value)} are compacted; the logs still have their entries.` : shown.length > 0 && "The session begins here."}</p>`;
+  const oldest = feed.oldest.value;
+  if (feed.atStart || (feed.atOldest && feed.size >= COMMITS_MAX)) {
+    const entries = feed.atStart ? "the entries" : "the newest entries";
+    return html`<p class="timeline-top">${oldest > 0 ? `Changes up to revision ${count(oldest)} are not kept: up to there, ${entries} that the logs still have are shown.` : shown.length > 0 && "The session begins here."}</p>`;
   }
   return html`<p class="timeline-top" role="status">${isEmpty(filters) ? "Loading older entries…" : `Looking through older entries: ${count(loaded)} of ${count(feed.head.value - feed.oldest.value)} changes…`}</p>`;
 }

@@ -84,7 +84,7 @@ function useLastChange(session, feed, path) {
   const [older, setOlder] = useState({});
   const recent = useMemo(() => lastChange([...feed.commits].reverse(), path), [feed, version, path]);
   const asked = useRef();
-  const needed = !feed.loading.value && !recent.known && !feed.atStart;
+  const needed = !feed.loading.value && !recent.known && !feed.atOldest;
   useEffect(() => {
     if (!needed || asked.current === path) return undefined;
     const aborter = new AbortController();
