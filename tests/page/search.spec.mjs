@@ -59,6 +59,22 @@ describe("a query that is not complete is no failure, and nothing found is told"
   await t.page.getByText("Nothing found").waitFor();
 });
 
+describe("a hit begins with what its entry says, and names the forks that have it too", async (t) => {
+  await write(t, "zoo-e", "trajectories", [{ step: 21, agent: "Keeper", subtask: "Feed the numbat", thought: "The bowl is empty.", cost: 0.011 }], { "X-Agent-ID": "Keeper" });
+  await t.server.post(board("zoo-e", "fork"), { to: "zoo-f" });
+  const { body } = await t.server.put(board("zoo-f", "state", "x"), 1);
+  await t.server.get(`/v1/search?q=anything&session=zoo-f&min_revision=${body.revision}&wait=10s`);
+  await t.go("#/search?q=numbat");
+  const link = hits(t).getByRole("link", { name: "The bowl is empty.", exact: true });
+  await link.waitFor();
+  assert.equal(await hits(t).count(), 1);
+  await t.page.getByText("1 hit, best first").waitFor();
+  assert.match(await t.text(hits(t)), /^The bowl is empty\.\n+21 Keeper Feed the numbat[\s\S]*zoo-[ef]\n+zoo-[ef]/);
+  assert.equal(await t.text(hits(t).locator("mark")), "numbat");
+  await link.click();
+  assert.match(decodeURIComponent(t.page.url()), /sessions\/zoo-[ef]\/timeline\?open=trajectories\/1/);
+});
+
 describe("search that is switched off is explained", async (t) => {
   const detail = "there is no search on this server (--search off)";
   await t.page.route("**/v1/search?*", (route) => route.fulfill({ status: 404, contentType: "application/problem+json", body: JSON.stringify({ status: 404, code: "route-not-found", title: "Route not found", detail }) }));

@@ -33,3 +33,43 @@ export function searchQuery({ q = "", in: session, log, agent, since }, { limit,
 export function entryOf({ log, agent, seq }) {
   return log === "memory" ? `agents/${agent}/memory/${seq}` : `${log}/${seq}`;
 }
+
+/** The members of an item that its text is made of, as `keys` of a log. */
+export const TEXT_KEYS = ["question", "text", "request", "request_0", "description", "name", "title", "thought", "observation", "subtask", "action", "key", "value", "metadata", "image_path"]
+  .flatMap((name) => [name, name[0].toUpperCase() + name.slice(1)])
+  .join(",");
+
+/** A snippet's pieces as one text. */
+export function plain(found) {
+  return found.map(({ text }) => text).join("");
+}
+
+/** The pieces after so many characters. */
+export function after(found, chars) {
+  const rest = [];
+  for (const { text, marked } of found) {
+    if (text.length > chars) rest.push({ text: text.slice(Math.max(0, chars)), marked });
+    chars -= text.length;
+  }
+  return rest;
+}
+
+/** A text as pieces, with the words marked that a snippet has marked. */
+export function highlighted(text, found) {
+  const words = [...new Set(found.filter(({ marked }) => marked).map((piece) => piece.text))];
+  if (words.length === 0) return [{ text, marked: false }];
+  const any = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const parts = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${any})(?![\\p{L}\\p{N}]))`, "gu"));
+  return parts.map((part, i) => ({ text: part, marked: i % 2 === 1 })).filter((piece) => piece.text !== "");
+}
+
+/** Hits by entry: an entry that forks have too stands once, `[[hit, …], …]`, one a session. */
+export function grouped(hits) {
+  const found = new Map();
+  for (const hit of hits) {
+    const entry = JSON.stringify([entryOf(hit), hit.at, hit.snippet]);
+    if (found.has(entry)) found.get(entry).push(hit);
+    else found.set(entry, [hit]);
+  }
+  return [...found.values()];
+}

@@ -1,10 +1,11 @@
 // Words over all sessions or within one, as one types.
 
-import { curl, get, withQuery } from "../core/api.js";
+import { curl, get, logPath, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
-import { count, plural } from "../core/format.js";
-import { entryOf, pieces, searchQuery, SINCE } from "../core/search.js";
+import { count, plural, short } from "../core/format.js";
+import { after, entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, TEXT_KEYS } from "../core/search.js";
+import { itemText } from "../core/timeline.js";
 import { Agent, Ago, Button, Copy, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 
@@ -12,6 +13,13 @@ import { Icon } from "../parts/icon.js";
 const TYPED_MS = 180;
 
 const PAGE = 25;
+
+/** How long a hit is near the screen before its entry is read. */
+const READ_MS = 250;
+
+/** The characters of an entry's text, and the sessions of one hit that are named. */
+const TEXT_CHARS = 300;
+const SESSIONS_SHOWN = 3;
 
 /** The most hits that are listed; beyond, one narrows the query. */
 const HITS_MAX = 1000;
@@ -88,14 +96,15 @@ function Found({ search, query, params }) {
   const { hits, next, error, loading, more, retry } = search;
   if (!query) return html`<${Syntax} />`;
   if (error?.status === 404 && error.code === "route-not-found") return html`<${Off} />`;
+  const entries = grouped(hits);
   const path = withQuery("/v1/search", query);
   return html`
     <${Refusal} error=${error} retry=${retry} />
     ${loading && hits.length === 0 && html`<${Skeleton} lines=${8} />`}
     ${!loading && !error && search.query === query && hits.length === 0 && html`<${Nothing} params=${params} />`}
     ${hits.length > 0 && html`
-      <div class="row search-sum"><span class="grow muted small" role="status">${next === null || next === undefined ? plural(hits.length, "hit") : `The first ${plural(hits.length, "hit")}`}, best first</span><${Copy} icon="terminal" label="Copy as curl" text=${() => curl(path)} /></div>
-      <ol class=${`search-hits${loading ? " is-stale" : ""}`} aria-busy=${String(Boolean(loading))}>${hits.map((hit) => html`<${Hit} key=${`${hit.session}/${entryOf(hit)}`} hit=${hit} />`)}</ol>
+      <div class="row search-sum"><span class="grow muted small" role="status">${next === null || next === undefined ? plural(entries.length, "hit") : `The first ${plural(entries.length, "hit")}`}, best first</span><${Copy} icon="terminal" label="Copy as curl" text=${() => curl(path)} /></div>
+      <ol class=${`search-hits${loading ? " is-stale" : ""}`} aria-busy=${String(Boolean(loading))}>${entries.map((all) => html`<${Hit} key=${`${all[0].session}/${entryOf(all[0])}`} all=${all} />`)}</ol>
       ${next && hits.length < HITS_MAX && html`<div class="row"><${Button} disabled=${loading} onClick=${more}>More hits<//></div>`}
       ${next && hits.length >= HITS_MAX && html`<p class="muted">${count(HITS_MAX)} hits are listed. More words find fewer.</p>`}`}`;
 }
@@ -110,20 +119,60 @@ function Refusal({ error, retry }) {
 
 const ICONS = { requests: "request", trajectories: "step", questions: "question", screenshots: "screenshot", memory: "memory" };
 
-function Hit({ hit }) {
+/** The text of a hit's entry, read when the hit comes near the screen; undefined until then. */
+function useText(hit, ref) {
+  const [text, setText] = useState();
+  useEffect(() => {
+    const aborter = new AbortController();
+    const log = hit.log === "memory" ? `agents/${hit.agent}/memory` : hit.log;
+    const query = { after: hit.seq - 1, before: hit.seq + 1, keys: TEXT_KEYS };
+    const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(
+      ({ body }) => setText(body.entries.length > 0 ? itemText(log, body.entries[0].item) : ""),
+      // What the hit quotes is enough.
+      () => aborter.signal.aborted || setText(""),
+    );
+    let timer;
+    const observer = new IntersectionObserver(([entry]) => {
+      clearTimeout(timer);
+      if (entry.isIntersecting) timer = setTimeout(() => (observer.disconnect(), read()), READ_MS);
+    }, { rootMargin: "200px" });
+    observer.observe(ref.current);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+      aborter.abort();
+    };
+  }, [hit.session, entryOf(hit)]);
+  return text;
+}
+
+/** An entry that was found, and the sessions that have it. */
+function Hit({ all }) {
+  const [hit] = all;
+  const ref = useRef();
   const what = entryOf(hit);
-  return html`<li class="search-hit">
+  const text = useText(hit, ref);
+  const found = pieces(hit.snippet);
+  const hasText = text && text !== "{}";
+  const quote = hasText && plain(found).startsWith(text) ? after(found, text.length) : found;
+  return html`<li class="search-hit" ref=${ref}>
     <${Icon} name=${ICONS[hit.log]} />
     <div class="grow">
-      <a class="search-snippet" href=${href("timeline", hit.session, { open: what })}><bdi>${pieces(hit.snippet).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}</bdi></a>
+      <a class="search-snippet" href=${href("timeline", hit.session, { open: what })}><bdi><${Pieces} of=${hasText ? highlighted(short(text, TEXT_CHARS), found) : found} /></bdi></a>
+      ${hasText && quote.some(({ marked }) => marked) && html`<p class="search-quote small muted"><bdi><${Pieces} of=${quote} /></bdi></p>`}
       <div class="row wrap small muted">
-        <a class="truncate" href=${href("search", undefined, { ...place.peek().params, in: hit.session })} title=${`Only in ${hit.session}`}>${hit.session}</a>
+        ${all.slice(0, SESSIONS_SHOWN).map(({ session }) => html`<a class="truncate" key=${session} href=${href("search", undefined, { ...place.peek().params, in: session })} title=${`Only in ${session}`}>${session}</a>`)}
+        ${all.length > SESSIONS_SHOWN && html`<span class="nowrap">and ${plural(all.length - SESSIONS_SHOWN, "fork")} more</span>`}
         <span class="mono nowrap">${what}</span>
         ${hit.agent && html`<${Agent} name=${hit.agent} />`}
         <${Ago} at=${hit.at} />
       </div>
     </div>
   </li>`;
+}
+
+function Pieces({ of }) {
+  return of.map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text));
 }
 
 function Nothing({ params }) {
