@@ -94,6 +94,29 @@ describe("a pause is shown as asked for and as obeyed", async (t) => {
   await one.getByRole("button", { name: "Stop", exact: true }).waitFor();
 });
 
+describe("an agent's view asks for nothing that is not there, and long names are whole", async (t) => {
+  const session = "agents-quiet";
+  const name = "SpreadsheetCheckingAgent";
+  await t.server.post(board(session, "agents", name, "memory"), [{ step: 1, thought: "seen" }]);
+  await t.server.post(board(session, "trajectories"), { step: 1, thought: "seen", duration: 2 }, { "X-Agent-ID": name });
+  const failed = [];
+  t.page.on("response", (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
+  await t.go(`#/sessions/${session}/agents?agent=${name}`);
+  await detail(t.page, name).getByText("Nothing", { exact: true }).first().waitFor();
+  await t.page.locator(".live.live").waitFor();
+  await detail(t.page, name).getByRole("button", { name: "Pause" }).click();
+  await detail(t.page, name).locator(".badge.asked").first().waitFor();
+  assert.deepEqual(failed.filter((one) => !one.startsWith("412 ")), []);
+  for (const [width, view, place] of [[1280, "agents", ".agent-row"], [1280, `agents?agent=${name}`, ".agent-row"], [400, "agents", ".agent-row"], [1280, "tasks", ".task-row"], [1280, "timeline", ".overview-row"]]) {
+    if (view === "tasks") await t.server.post(board(session, "requests"), { request: "Go" }, { "X-Agent-ID": name });
+    await t.page.setViewportSize({ width, height: 800 });
+    await t.go(`#/sessions/${session}/${view}`);
+    const shown = t.page.locator(`${place} .agent .truncate`).filter({ hasText: name }).first();
+    await shown.waitFor();
+    assert.ok(await shown.evaluate((one) => one.scrollWidth <= one.clientWidth), `${view} at ${width} px cuts the name`);
+  }
+});
+
 describe("memory comes the latest first, page by page, with its costs", async (t) => {
   const session = "agents-memory";
   await t.server.put(board(session), { settings: { cost_max: 2 } });

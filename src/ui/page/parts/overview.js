@@ -71,8 +71,8 @@ function Bars({ title, totals, of, text }) {
   const most = Math.max(...totals.map((one) => one[of]), 0);
   if (most === 0) return null;
   return html`<figure class="bars"><figcaption>${title}</figcaption>
-    ${totals.map((one) => html`<div class="bars-row hue-${hue(one.name)}" key=${one.name}>
+    <div class="bars-rows">${totals.map((one) => html`<div class="bars-row hue-${hue(one.name)}" key=${one.name}>
       <${Agent} name=${one.name} /><span class="bars-track"><span class="bars-bar" style=${{ width: `${Math.max(1, (one[of] / most) * 100)}%` }}></span></span><span class="num small">${text(one[of])}</span>
-    </div>`)}
+    </div>`)}</div>
   </figure>`;
 }

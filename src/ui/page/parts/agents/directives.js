@@ -1,6 +1,6 @@
 // Pause, resume and stop: as asked for in the state, and as obeyed by the agent.
 
-import { put, remove, rights, statePath } from "../../core/api.js";
+import { put, remove, rights, statePath, withQuery } from "../../core/api.js";
 import { cx, html, useState } from "../../core/dom.js";
 import { askedAt, directive, segment } from "../../core/agents/directives.js";
 import { touches, useResource } from "../../core/resource.js";
@@ -12,9 +12,11 @@ const TIMES = [["", "Until resumed"], ["1m", "For 1 min"], ["10m", "For 10 min"]
 export function Directives({ session, profile, feed }) {
   const name = profile.agent;
   const [ttl, setTtl] = useState("");
-  const state = useResource(statePath(session, `agents/${segment(name)}`), { feed, on: touches({ state: true }) });
-  const isGone = state.error?.status === 404 || state.error?.code === "not-an-object";
-  const wanted = isGone ? {} : (state.data ?? {});
+  // Nothing is asked of most agents: a condition that holds is no failure in the console, as the 404 of an absent value is.
+  const [until] = useState(profile.paused || profile.stopped ? undefined : "absent");
+  const state = useResource(withQuery(statePath(session, `agents/${segment(name)}`), { until }), { feed, on: touches({ state: true }) });
+  const wanted = (state.error ? state.error.current : state.data) ?? {};
+  const isGone = Object.keys(wanted).length === 0;
   const pause = directive(wanted.paused, profile.paused);
   const stop = directive(wanted.stopped, profile.stopped);
   const path = (what) => statePath(session, `agents/${segment(name)}/${what}`);
