@@ -35,7 +35,7 @@ test("a token is made by the command of the log-in page, and each command of the
     const admin = shell("blackboard token create --name owner --scopes admin").trim();
     const run = async (hash, printed, more = "") => {
       await go(hash);
-      await page.getByText("reads your token from the variable BLACKBOARD_TOKEN").first().waitFor();
+      await page.getByText("Your token is read from BLACKBOARD_TOKEN").first().waitFor();
       const command = await page.locator(".codebox").first().innerText();
       assert.match(shell(`export BLACKBOARD_TOKEN=${token}; ${command}${more}`), printed, command);
     };

@@ -35,23 +35,11 @@ export function entryOf({ log, agent, seq }) {
 }
 
 /** The members of an item that its text is made of, as `keys` of a log. */
-export const TEXT_KEYS = ["question", "text", "request", "request_0", "description", "name", "title", "thought", "observation", "subtask", "action", "key", "value", "metadata", "image_path"]
-  .flatMap((name) => [name, name[0].toUpperCase() + name.slice(1)])
-  .join(",");
+export const TEXT_KEYS = "question,text,request,request_0,description,name,title,thought,observation,subtask,action,key,value,metadata,image_path".replaceAll(/(\w)(\w+)/g, (name, first, rest) => `${name},${first.toUpperCase()}${rest}`);
 
 /** A snippet's pieces as one text. */
 export function plain(found) {
   return found.map(({ text }) => text).join("");
-}
-
-/** The pieces after so many characters. */
-export function after(found, chars) {
-  const rest = [];
-  for (const { text, marked } of found) {
-    if (text.length > chars) rest.push({ text: text.slice(Math.max(0, chars)), marked });
-    chars -= text.length;
-  }
-  return rest;
 }
 
 /** A text as pieces, with the words marked that a snippet has marked. */

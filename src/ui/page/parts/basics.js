@@ -59,7 +59,12 @@ export function Copy({ text, label = "Copy", icon = "copy", children, kind = "qu
 
 /** A command to paste into a shell. Where the server requires tokens, it reads one from a variable. */
 export function Command({ text }) {
-  return html`<pre class="codebox">${text}</pre>${rights.value.tokensRequired && html`<p class="muted small">The command reads your token from the variable <code>BLACKBOARD_TOKEN</code>.</p>`}`;
+  return html`<pre class="codebox">${text}</pre>${rights.value.tokensRequired && html`<p class="muted small">Your token is read from <code>BLACKBOARD_TOKEN</code>.</p>`}`;
+}
+
+/** True if keys belong to a field. */
+export function isTyping(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 }
 
 /** A view without content: a title, and how to get some. */

@@ -11,10 +11,9 @@ import { VIEWS } from "../views/registry.js";
 import { Login } from "../views/login.js";
 import { useInbox } from "../core/inbox.js";
 import "../core/questions/notice.js";
-import { attempt, Button, ProblemNote, Skeleton, Toasts } from "./basics.js";
+import { attempt, Button, isTyping, ProblemNote, Skeleton, Toasts } from "./basics.js";
 import { OpenEntry } from "./entry.js";
 import { Icon } from "./icon.js";
-import { isTyping } from "./keys.js";
 import { openPalette, Palette } from "./palette.js";
 
 export function Shell() {

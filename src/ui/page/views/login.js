@@ -28,9 +28,8 @@ export function Login() {
     <form class="card" onSubmit=${submit} aria-label="Log in">
       <div class="body stack">
         <h2>Log in</h2>
-        <p class="muted">This server needs a token. On its machine, in the folder where it was started, make one with</p>
+        <p class="muted">This server needs a token. On its machine, with its <code>--data</code> or <code>--store</code>, make one with</p>
         <code class="codebox">blackboard token create --name page --scopes read,write</code>
-        <p class="muted small">A server with <code>--data</code> or <code>--store</code> needs the same flag here.</p>
         <label class="labelled">Token
           <input ref=${field} class="field mono" type="password" autocomplete="current-password" required placeholder="bb_…" value=${token} onInput=${(event) => setToken(event.currentTarget.value)} />
         </label>

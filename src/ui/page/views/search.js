@@ -4,7 +4,7 @@ import { curl, get, logPath, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { count, plural, short } from "../core/format.js";
-import { after, entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, TEXT_KEYS } from "../core/search.js";
+import { entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, TEXT_KEYS } from "../core/search.js";
 import { itemText } from "../core/timeline.js";
 import { Agent, Ago, Button, Copy, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
@@ -126,19 +126,15 @@ function useText(hit, ref) {
     const aborter = new AbortController();
     const log = hit.log === "memory" ? `agents/${hit.agent}/memory` : hit.log;
     const query = { after: hit.seq - 1, before: hit.seq + 1, keys: TEXT_KEYS };
-    const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(
-      ({ body }) => setText(body.entries.length > 0 ? itemText(log, body.entries[0].item) : ""),
-      // What the hit quotes is enough.
-      () => aborter.signal.aborted || setText(""),
-    );
-    let timer;
+    // Without it, what the hit quotes is enough.
+    const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(({ body }) => setText(itemText(log, body.entries[0].item)), () => {});
     const observer = new IntersectionObserver(([entry]) => {
-      clearTimeout(timer);
-      if (entry.isIntersecting) timer = setTimeout(() => (observer.disconnect(), read()), READ_MS);
+      clearTimeout(observer.timer);
+      if (entry.isIntersecting) observer.timer = setTimeout(() => (observer.disconnect(), read()), READ_MS);
     }, { rootMargin: "200px" });
     observer.observe(ref.current);
     return () => {
-      clearTimeout(timer);
+      clearTimeout(observer.timer);
       observer.disconnect();
       aborter.abort();
     };
@@ -154,7 +150,8 @@ function Hit({ all }) {
   const text = useText(hit, ref);
   const found = pieces(hit.snippet);
   const hasText = text && text !== "{}";
-  const quote = hasText && plain(found).startsWith(text) ? after(found, text.length) : found;
+  const quoted = plain(found);
+  const quote = hasText && quoted.startsWith(text) ? highlighted(quoted.slice(text.length), found) : found;
   return html`<li class="search-hit" ref=${ref}>
     <${Icon} name=${ICONS[hit.log]} />
     <div class="grow">
@@ -162,7 +159,7 @@ function Hit({ all }) {
       ${hasText && quote.some(({ marked }) => marked) && html`<p class="search-quote small muted"><bdi><${Pieces} of=${quote} /></bdi></p>`}
       <div class="row wrap small muted">
         ${all.slice(0, SESSIONS_SHOWN).map(({ session }) => html`<a class="truncate" key=${session} href=${href("search", undefined, { ...place.peek().params, in: session })} title=${`Only in ${session}`}>${session}</a>`)}
-        ${all.length > SESSIONS_SHOWN && html`<span class="nowrap">and ${plural(all.length - SESSIONS_SHOWN, "fork")} more</span>`}
+        ${all.length > SESSIONS_SHOWN && html`<span>+${all.length - SESSIONS_SHOWN}</span>`}
         <span class="mono nowrap">${what}</span>
         ${hit.agent && html`<${Agent} name=${hit.agent} />`}
         <${Ago} at=${hit.at} />

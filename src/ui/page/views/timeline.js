@@ -7,10 +7,9 @@ import { COMMITS_MAX, useFeed, useFold } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { expanded } from "../core/settings.js";
 import { Groups, KINDS, passes } from "../core/timeline.js";
-import { Agent, Button, Chips, Command, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Agent, Button, Chips, Command, Empty, isTyping, ProblemNote, Skeleton } from "../parts/basics.js";
 import { Chunk } from "../parts/chunk.js";
 import { GroupCard } from "../parts/group.js";
-import { isTyping } from "../parts/keys.js";
 import { Overview } from "../parts/overview.js";
 
 /** Revisions of one chunk, which is in the document or not as a whole. */

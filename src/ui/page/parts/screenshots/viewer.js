@@ -5,8 +5,7 @@ import { href, place, setParams } from "../../core/address.js";
 import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
 import { short } from "../../core/format.js";
 import { held, zoomed } from "../../core/shots.js";
-import { Button, ButtonLink, ProblemNote, Skeleton } from "../basics.js";
-import { isTyping } from "../keys.js";
+import { Button, ButtonLink, isTyping, ProblemNote, Skeleton } from "../basics.js";
 import { ShotFacts } from "./facts.js";
 import { Pane } from "./pane.js";
 
