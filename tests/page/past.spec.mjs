@@ -75,6 +75,31 @@ describe("the changes of a range show what was before and after", async (t) => {
   await t.page.getByText("Nothing differs").waitFor();
 });
 
+describe("a request says its state in each table, and what changed beside its item", async (t) => {
+  const session = fresh("states");
+  await filled(t, session);
+  const { claim } = (await t.server.put(board(session, "requests", "1", "claim"), { ttl: "60s" }, as("AppAgent"))).body;
+  await t.server.put(board(session, "requests", "1", "done"), { fence: claim.fence, result: { pages: 3 } }, as("AppAgent"));
+  await t.server.put(board(session, "requests", "2", "claim"), { ttl: "60s" }, as("AppAgent"));
+  await t.server.post(`${board(session, "requests")}?after=2`, { request: "Staple it" });
+  await t.server.post(board(session, "requests"), { request: "File it" });
+  await t.go(`#/sessions/${session}/past?from=8`);
+  const changes = region(t, "Changes");
+  await changes.getByText(/^\d+ differences from revision 8/).waitFor();
+  assert.match(await changes.innerText(), /changed\s+requests\/1\s+Done\s+AppAgent\s+Open the report\s+Done: {"pages":3}/);
+  assert.match(await changes.innerText(), /changed\s+requests\/2\s+Claimed\s+AppAgent\s+Print the report\s+The item stayed the same/);
+  assert.match(await changes.innerText(), /added\s+requests\/3\s+Waiting\s+for #2/);
+  await t.go(`#/sessions/${session}/past`);
+  const states = async () => (await region(t, "requests").locator(".task-state").allInnerTexts()).join(" ");
+  await region(t, "requests").getByText("File it").waitFor();
+  assert.equal(await states(), "Claimable Waiting Claimed Done");
+  await t.go(`#/sessions/${session}/past?at=8&with=${session}@`);
+  await region(t, "requests").getByText("File it").waitFor();
+  assert.equal(await states(), "Claimable Waiting Claimable Claimed Claimable Done");
+  await t.go(`#/sessions/${session}/past?open=requests%2F1`);
+  await t.page.getByRole("complementary", { name: "requests/1" }).locator(".task-state").getByText("Done").waitFor();
+});
+
 describe("a path's history has each value with its author", async (t) => {
   const session = fresh("path");
   await filled(t, session);

@@ -109,7 +109,7 @@ export function compared(left, right, isSame = (a, b) => a === b) {
 /** Compares two pages of a log by seq. */
 export function comparedLogs(left, right) {
   const bySeq = (page) => new Map(page.map((entry) => [entry.seq, entry]));
-  const text = (entry) => JSON.stringify([entry.item, entry.image?.sha256, entry.claim?.agent, entry.done, entry.failed]);
+  const text = (entry) => JSON.stringify([entry.item, entry.image?.sha256, entry.claim?.agent, entry.done, entry.failed, entry.blocked_by?.length > 0]);
   return compared(bySeq(left), bySeq(right), (a, b) => text(a) === text(b)).sort((a, b) => b.key - a.key);
 }
 
@@ -140,12 +140,13 @@ function concerns(change, log, seq) {
   return change.seq === seq;
 }
 
-/** A diff's page as rows `{path, kind, before, after}` in one list. */
+/** A diff's page as rows `{path, kind, before, after, image, entry}` in one list; `entry` has the state of a request. */
 export function differences(body) {
   const content = (one) => one.item ?? one.value;
+  const entry = (one) => (one.path.startsWith("requests/") ? one : undefined);
   const rows = [
-    ...body.added.map((one) => ({ path: one.path, kind: "added", after: content(one), image: one.image })),
-    ...body.changed.map((one) => ({ path: one.path, kind: "changed", before: one.before, after: one.after, image: one.image, claim: one.claim, done: one.done, failed: one.failed })),
+    ...body.added.map((one) => ({ path: one.path, kind: "added", after: content(one), image: one.image, entry: entry(one) })),
+    ...body.changed.map((one) => ({ path: one.path, kind: "changed", before: one.before, after: one.after, image: one.image, entry: entry(one) })),
     ...body.removed.map((one) => ({ path: one.path, kind: "removed", before: content(one) })),
   ];
   return rows.sort((a, b) => order(a.path) - order(b.path));

@@ -8,6 +8,7 @@ import { itemText } from "../core/timeline.js";
 import { Agent, Ago, ButtonLink, Command, Copy, ProblemNote, Skeleton } from "./basics.js";
 import { Drawer } from "./dialog.js";
 import { Json } from "./json.js";
+import { RequestState } from "./tasks/state.js";
 
 /** The address of this view with something opened: `requests/3`, `state/plan/x`, `agents/NAME`, `revision/17`. */
 export function openHref(what) {
@@ -76,6 +77,7 @@ function Facts({ session, what, body }) {
     ${image && html`<a href=${href("screenshots", session, { shot: body.seq })}><img class="entry-image" src="${image.url}?max_px=900" alt=${itemText("screenshots", body.item) || `screenshot ${body.seq}`} /></a>`}
     <dl class="facts">
       ${body.agent && html`<dt>Agent</dt><dd><${Agent} name=${body.agent} /></dd>`}
+      ${log === "requests" && html`<dt>State</dt><dd class="row wrap"><${RequestState} entry=${body} /></dd>`}
       ${body.at && html`<dt>At</dt><dd title=${fullTime(body.at)}>${fullTime(body.at)} (<${Ago} at=${body.at} />)</dd>`}
       ${body.updated_at && html`<dt>Changed</dt><dd>${fullTime(body.updated_at)}${body.updated_by && html` by <${Agent} name=${body.updated_by} />`}</dd>`}
       ${body.revision !== undefined && html`<dt>Revision</dt><dd><a href=${href("past", session, { at: body.revision })}>${body.revision}</a></dd>`}

@@ -1,6 +1,7 @@
 // A session at a revision as one HTML file: no script, nothing fetched, every value a text.
 
 import { count, fullTime, hue, plural, short } from "../format.js";
+import { stateOf, STATES } from "../tasks/tasks.js";
 import { itemText, member, statusOf } from "../timeline.js";
 import { markup } from "./markup.js";
 
@@ -64,7 +65,7 @@ function card(log, entry, image) {
   const answer = log === "questions" ? member(item, "answer") : undefined;
   const facts = log === "trajectories" ? FACTS.map((name) => [name, member(item, name)]).filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== text) : [];
   return markup`<li id="${log}-${entry.seq}">
-<div class="line">${agentOf(entry.agent)}<span class="muted">${SINGULAR[log]} ${entry.seq}</span>${statusBadge(statusOf({ item, type: entry.done ? "done" : entry.failed ? "failed" : undefined }))}<time datetime="${entry.at}">${fullTime(entry.at)}</time></div>
+<div class="line">${agentOf(entry.agent)}<span class="muted">${SINGULAR[log]} ${entry.seq}</span>${statusBadge(log === "requests" ? STATES[stateOf(entry)] : statusOf(entry))}<time datetime="${entry.at}">${fullTime(entry.at)}</time></div>
 <p class="text"><bdi>${short(text, TEXT_CHARS_MAX)}</bdi></p>
 ${answer !== undefined && markup`<p class="text">Answer: <bdi>${short(asText(answer), TEXT_CHARS_MAX)}</bdi></p>`}
 ${entry.claim && markup`<p class="muted">claimed by <bdi>${entry.claim.agent}</bdi></p>`}

@@ -10,6 +10,7 @@ import { itemText, statusOf } from "../../core/timeline.js";
 import { Agent, Skeleton, Status, Time } from "../basics.js";
 import { openHref } from "../entry.js";
 import { Json } from "../json.js";
+import { RequestState } from "../tasks/state.js";
 import { PastProblem } from "./problem.js";
 
 /** The newest entries of each log, and the agents, that are shown. */
@@ -48,7 +49,7 @@ function Log({ session, log, at, feed }) {
       <ol class="past-entries">${entries.map((entry) => html`<li key=${entry.seq} class="past-entry">
         ${entry.image && html`<a href=${openHref(`${log}/${entry.seq}`)} tabindex="-1" aria-hidden="true"><img loading="lazy" decoding="async" width="64" height="40" src="${entry.image.url}?max_px=160" alt="" /></a>`}
         <div class="grow"><a class="past-text" href=${openHref(`${log}/${entry.seq}`)}>${short(itemText(log, entry.item) || `${log} ${entry.seq}`, 220)}</a>
-          <div class="row wrap small past-line"><span class="muted num nowrap">#${entry.seq}</span><${Agent} name=${entry.agent} /><${Status} value=${statusOf({ item: entry.item, type: entry.done ? "done" : entry.failed ? "failed" : undefined })} />${entry.claim && html`<span class="badge">claimed by ${short(entry.claim.agent, 40)}</span>`}<span class="grow"></span><${Time} at=${entry.at} /></div>
+          <div class="row wrap small past-line"><span class="muted num nowrap">#${entry.seq}</span><${Agent} name=${entry.agent} />${log === "requests" ? html`<${RequestState} entry=${entry} />` : html`<${Status} value=${statusOf(entry)} />`}<span class="grow"></span><${Time} at=${entry.at} /></div>
         </div>
       </li>`)}</ol>
     </div>

@@ -4,8 +4,11 @@ import { board, get } from "../../core/api.js";
 import { cx, html, useEffect, useState } from "../../core/dom.js";
 import { count, plural, short } from "../../core/format.js";
 import { differences } from "../../core/past.js";
+import { itemText } from "../../core/timeline.js";
 import { Button, Empty, Skeleton } from "../basics.js";
 import { openHref } from "../entry.js";
+import { title } from "../group.js";
+import { RequestState } from "../tasks/state.js";
 import { PastProblem } from "./problem.js";
 import { ValueDiff } from "./values.js";
 
@@ -46,16 +49,24 @@ export function Changes({ session, from, to, oldest }) {
 }
 
 function Difference({ row }) {
-  const { path, kind, before, after, image, claim, done, failed } = row;
+  const { path, kind, before, after, image, entry } = row;
   const isEntry = /^(questions|requests|trajectories|screenshots|agents|state)(\/|$)/.test(path);
   return html`<article class="card difference">
     <header><span class=${cx("badge", `diff-${kind}`)}>${kind}</span>
       ${isEntry && kind !== "removed" ? html`<a class="grow mono truncate" href=${openHref(path)}><bdi>${short(path, 300)}</bdi></a>` : html`<span class="grow mono truncate"><bdi>${short(path, 300)}</bdi></span>`}
-      ${claim && html`<span class="badge">claimed by ${short(claim.agent, 40)}</span>`}${done && html`<span class="badge">done</span>`}${failed && html`<span class="badge">failed</span>`}
+      ${entry && html`<${RequestState} entry=${entry} />`}
     </header>
     <div class="body row difference-body">
       ${image && kind !== "removed" && html`<img loading="lazy" decoding="async" width="128" height="80" src="${image.url}?max_px=240" alt="" />`}
-      <div class="grow"><${ValueDiff} before=${before} after=${after} /></div>
+      <div class="grow">${kind === "changed" && JSON.stringify(before) === JSON.stringify(after) ? html`<${Same} row=${row} />` : html`<${ValueDiff} before=${before} after=${after} />`}</div>
     </div>
   </article>`;
+}
+
+/** An entry whose item stayed: what else of it changed. */
+function Same({ row: { path, after, entry } }) {
+  const type = ["done", "failed"].find((one) => entry?.[one]);
+  const end = type && title({ type, change: entry[type] });
+  return html`<p>${short(itemText(path.split("/")[0], after), 400)}</p>
+    <p class="muted small">${end ?? "The item stayed the same."}</p>`;
 }
