@@ -31,6 +31,10 @@ fn a_run_fills_a_session_with_all_that_a_board_has() {
             (&640.into(), &400.into())
         );
     }
+    let steps = server.json(&["show", "run/trajectories", "--latest", "23"]);
+    let named = steps["entries"].as_array().unwrap().iter();
+    let named: Vec<_> = named.filter_map(|step| step["item"]["screenshot"].as_u64()).collect();
+    assert_eq!(named, [1, 2, 3, 4, 5, 6, 7, 8], "each screenshot is named by the step after it");
     let requests = entries(&server, "run/requests");
     assert!(requests.iter().all(|entry| entry["done"]["result"].is_object()), "{requests:?}");
     let failures: Vec<_> =

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::deed::{Fact, Question, Request, Step};
 use super::unwritable::Unwritable;
+use crate::board::Seq;
 
 /// A request's item.
 #[derive(Serialize)]
@@ -31,6 +32,9 @@ struct Trajectory<'a> {
     thought: &'a str,
     action: &'a str,
     status: &'a str,
+    /// The screenshot that the agent looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screenshot: Option<u64>,
     cost: f64,
     duration: f64,
 }
@@ -83,7 +87,12 @@ pub(super) fn facts(facts: &[Fact]) -> Result<String, Unwritable> {
 }
 
 /// Returns the transaction of a step: its trajectory, its agent's memory and status, and values of the state.
-pub(super) fn step(agent: &str, number: u64, step: &Step) -> Result<String, Unwritable> {
+pub(super) fn step(
+    agent: &str,
+    number: u64,
+    seen: Option<Seq>,
+    step: &Step,
+) -> Result<String, Unwritable> {
     let Step { subtask, observation, thought, action, status, cost, duration, facts } = *step;
     let trajectory = Trajectory {
         step: number,
@@ -93,6 +102,7 @@ pub(super) fn step(agent: &str, number: u64, step: &Step) -> Result<String, Unwr
         thought,
         action,
         status,
+        screenshot: seen.map(|seq| seq.0),
         cost,
         duration,
     };

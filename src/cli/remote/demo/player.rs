@@ -45,6 +45,8 @@ pub(super) struct Player<'a> {
     questions: BTreeMap<&'static str, (Seq, &'static str)>,
     /// The request that an agent works on.
     claims: BTreeMap<&'static str, Claimed>,
+    /// The screenshot of each agent that no step has named.
+    seen: BTreeMap<&'static str, Seq>,
 }
 
 #[derive(Clone, Copy)]
@@ -87,6 +89,7 @@ impl<'a> Player<'a> {
             requests: BTreeMap::new(),
             questions: BTreeMap::new(),
             claims: BTreeMap::new(),
+            seen: BTreeMap::new(),
         }
     }
 
@@ -120,7 +123,8 @@ impl<'a> Player<'a> {
             Deed::Fail(key, reason) => self.end(agent, key, ("failed", "reason"), reason).await,
             Deed::Step(step) => {
                 self.steps += 1;
-                self.transact(agent, item::step(agent, self.steps, step)?).await
+                let seen = self.seen.remove(agent);
+                self.transact(agent, item::step(agent, self.steps, seen, step)?).await
             }
             Deed::Screenshot { picture, application, reason } => {
                 self.screenshot(agent, *picture, application, reason).await
@@ -198,9 +202,10 @@ impl<'a> Player<'a> {
         self.write(agent, Write::json(Method::POST, query.address(), body)).await.map(drop)
     }
 
+    /// Takes a screenshot, which the agent's next step names.
     async fn screenshot(
-        &self,
-        agent: &str,
+        &mut self,
+        agent: &'static str,
         picture: Picture,
         application: &str,
         reason: &str,
@@ -217,7 +222,9 @@ impl<'a> Player<'a> {
             media_type: "image/png",
             body: Bytes::from(picture.png()?),
         };
-        self.write(agent, write).await.map(drop)
+        let seq = self.made(agent, write).await?;
+        self.seen.insert(agent, seq);
+        Ok(())
     }
 
     async fn ask(&mut self, agent: &str, question: &Question) -> Result<(), Refusal> {
@@ -271,7 +278,12 @@ impl<'a> Player<'a> {
 
     /// Appends one item; returns its seq.
     async fn append(&self, agent: &str, address: String, item: String) -> Result<Seq, Refusal> {
-        let received = self.write(agent, Write::json(Method::POST, address, item)).await?;
+        self.made(agent, Write::json(Method::POST, address, item)).await
+    }
+
+    /// Writes an entry, and returns its seq.
+    async fn made(&self, agent: &str, write: Write) -> Result<Seq, Refusal> {
+        let received = self.write(agent, write).await?;
         let written: Written = received.read()?;
         Ok(Seq(written.entries.first().map_or(0, |entry| entry.seq)))
     }
