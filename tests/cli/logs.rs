@@ -18,7 +18,7 @@ fn what_is_posted_is_shown_as_a_table_or_as_json() {
     let table = server.table(&["show", "a b/requests"]);
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].starts_with("SEQ  AT") && lines[1].contains(" Ä "), "{table}");
-    assert!(lines[1].ends_with(r#"  {"n": 1.0, "a": "é"}"#), "{table}");
+    assert!(lines[1].ends_with(r#"  pending      {"n": 1.0, "a": "é"}"#), "{table}");
     assert!(lines[2].contains("waits for 1"), "{table}");
     let entry = server.table(&["show", "a b/requests/1"]);
     assert!(entry.contains("item      {\"n\": 1.0"), "{entry}");

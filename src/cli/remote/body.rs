@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::screen::Table;
+use crate::board::LogName;
 
 /// An entry of a log.
 #[derive(Debug, Deserialize)]
@@ -58,25 +59,39 @@ impl End<'_> {
     }
 }
 
+/// The state of a request: done, failed, claimed, waiting for others, or pending.
+pub(super) fn request_state(
+    done: Option<&End<'_>>,
+    failed: Option<&End<'_>>,
+    claim: Option<&Claim>,
+    blocked_by: &[u64],
+) -> String {
+    if let Some(done) = done {
+        done.sentence("done")
+    } else if let Some(failed) = failed {
+        failed.sentence("failed")
+    } else if let Some(claim) = claim {
+        format!("claimed by {} until {}", claim.agent, claim.expires_at)
+    } else if blocked_by.is_empty() {
+        "pending".to_owned()
+    } else {
+        let seqs: Vec<_> = blocked_by.iter().map(u64::to_string).collect();
+        format!("waits for {}", seqs.join(", "))
+    }
+}
+
 impl Entry<'_> {
-    /// Returns what became of a request, or nothing.
-    pub(super) fn state(&self) -> String {
-        if let Some(done) = &self.done {
-            done.sentence("done")
-        } else if let Some(failed) = &self.failed {
-            failed.sentence("failed")
-        } else if let Some(claim) = &self.claim {
-            format!("claimed by {} until {}", claim.agent, claim.expires_at)
-        } else if self.blocked_by.is_empty() {
-            String::new()
-        } else {
-            let seqs: Vec<_> = self.blocked_by.iter().map(u64::to_string).collect();
-            format!("waits for {}", seqs.join(", "))
+    /// Returns the state of an entry of this log; only requests have one.
+    pub(super) fn state(&self, log: &LogName) -> String {
+        if *log != LogName::Requests {
+            return String::new();
         }
+        let Self { done, failed, claim, blocked_by, .. } = self;
+        request_state(done.as_ref(), failed.as_ref(), claim.as_ref(), blocked_by)
     }
 
-    /// Returns the entry for people, a line each member.
-    pub(super) fn facts(&self) -> String {
+    /// Returns the entry of this log for people, a line each member.
+    pub(super) fn facts(&self, log: &LogName) -> String {
         let mut table = Table::without_head();
         table.fact("seq", &self.seq.to_string());
         table.fact("revision", &self.revision.to_string());
@@ -84,7 +99,7 @@ impl Entry<'_> {
         if let Some(agent) = &self.agent {
             table.fact("agent", agent);
         }
-        let state = self.state();
+        let state = self.state(log);
         if !state.is_empty() {
             table.fact("state", &state);
         }

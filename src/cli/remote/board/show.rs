@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::board::LogName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;
 use crate::cli::remote::body::Entry;
@@ -92,23 +93,21 @@ impl Show {
         };
         self.access.run(async |server, screen| {
             let received = server.get(&address).await?;
-            if is_page {
-                screen.show(&received, |page| page_text(&page))
-            } else if place.seq.is_some() {
-                screen.show(&received, |entry: Entry<'_>| entry.facts())
-            } else {
-                screen.show(&received, |members| session(&members))
+            match (&place.log, place.seq) {
+                (Some(log), None) => screen.show(&received, |page| page_text(log, &page)),
+                (Some(log), Some(_)) => screen.show(&received, |entry: Entry<'_>| entry.facts(log)),
+                (None, _) => screen.show(&received, |members| session(&members)),
             }
         })
     }
 }
 
-fn page_text(page: &Page<'_>) -> String {
+fn page_text(log: &LogName, page: &Page<'_>) -> String {
     let mut table = Table::of(&["SEQ", "AT", "AGENT", "STATE", "ITEM"]);
     for entry in &page.entries {
         let agent = entry.agent.as_deref().unwrap_or_default().to_owned();
         let item = entry.item.get().to_owned();
-        table.row([entry.seq.to_string(), entry.at.to_string(), agent, entry.state(), item]);
+        table.row([entry.seq.to_string(), entry.at.to_string(), agent, entry.state(log), item]);
     }
     let next = page.next;
     let more = if page.more { format!("… more follow: --after {next}\n") } else { String::new() };

@@ -1,5 +1,8 @@
 //! `blackboard diff`
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,6 +11,7 @@ use crate::api::address::session_url;
 use crate::board::SessionName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;
+use crate::cli::remote::body::{Claim, End, request_state};
 use crate::cli::remote::query::Query;
 use crate::cli::remote::screen::Table;
 
@@ -66,6 +70,13 @@ struct Difference<'a> {
     before: Option<&'a RawValue>,
     #[serde(borrow)]
     after: Option<&'a RawValue>,
+    claim: Option<Claim>,
+    #[serde(borrow)]
+    done: Option<End<'a>>,
+    #[serde(borrow)]
+    failed: Option<End<'a>>,
+    #[serde(default)]
+    blocked_by: Vec<u64>,
 }
 
 impl Diff {
@@ -84,19 +95,61 @@ impl Diff {
 
 fn text(body: &Body<'_>) -> String {
     let mut table = Table::without_head();
-    let shown = |value: Option<&RawValue>| value.map_or_else(String::new, |v| v.get().to_owned());
     for (mark, all) in [("+", &body.added), ("~", &body.changed), ("-", &body.removed)] {
         for difference in all {
-            let Difference { path, item, value, before, after } = difference;
-            let whole = shown(item.or(*value));
-            let change = match (before, after) {
-                (None, None) => whole,
-                _ => format!("{} → {}", shown(*before), shown(*after)),
-            };
-            table.row([mark.to_owned(), path.clone(), change]);
+            table.row([mark.to_owned(), difference.path.clone(), difference.sentence()]);
         }
     }
     let more =
         if body.more { format!("… more follow: --after {}\n", body.next) } else { String::new() };
     format!("revision {} to {}\n{}{more}", body.from, body.to, table.text())
+}
+
+impl Difference<'_> {
+    /// Returns the value that was added or removed, or what of it changed.
+    fn sentence(&self) -> String {
+        let whole =
+            |value: Option<&RawValue>| value.map_or_else(String::new, |v| v.get().to_owned());
+        let (Some(before), Some(after)) = (self.before, self.after) else {
+            return whole(self.item.or(self.value));
+        };
+        let parts: Vec<_> =
+            self.fate(before, after).into_iter().chain(members(before, after)).collect();
+        match parts.as_slice() {
+            [] => "another image or deadline".to_owned(),
+            parts => parts.join("; "),
+        }
+    }
+
+    /// Returns the state of a request whose item stayed the same: only the state can have changed.
+    fn fate(&self, before: &RawValue, after: &RawValue) -> Option<String> {
+        let Self { path, claim, done, failed, blocked_by, .. } = self;
+        (path.starts_with("requests/") && before.get() == after.get())
+            .then(|| request_state(done.as_ref(), failed.as_ref(), claim.as_ref(), blocked_by))
+    }
+}
+
+type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+/// Returns the members of two objects that differ, or both values if one is no object.
+fn members(before: &RawValue, after: &RawValue) -> Vec<String> {
+    if before.get() == after.get() {
+        return Vec::new();
+    }
+    let (Some(old), Some(new)) = (members_of(before), members_of(after)) else {
+        return vec![format!("{} → {}", before.get(), after.get())];
+    };
+    let changed = |(name, value): (&Cow<'_, str>, &&RawValue)| match new.get(name) {
+        Some(now) if now.get() == value.get() => None,
+        Some(now) => Some(format!("{name}: {} → {}", value.get(), now.get())),
+        None => Some(format!("{name}: {} → absent", value.get())),
+    };
+    let added = |(name, value): (&Cow<'_, str>, &&RawValue)| {
+        (!old.contains_key(name)).then(|| format!("{name}: absent → {}", value.get()))
+    };
+    old.iter().filter_map(changed).chain(new.iter().filter_map(added)).collect()
+}
+
+fn members_of(value: &RawValue) -> Option<Members<'_>> {
+    serde_json::from_str(value.get()).ok()
 }

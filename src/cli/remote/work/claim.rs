@@ -160,7 +160,7 @@ impl Claim {
                     body = format!("{body},\"match\":{}", json("--match", wanted)?);
                 }
                 let received = next(server, &session, &format!("{body}}}"), wait, &repeat).await?;
-                screen.show(&received, |entry: Entry<'_>| entry.facts())
+                screen.show(&received, |entry: Entry<'_>| entry.facts(&LogName::Requests))
             }
         })
     }
