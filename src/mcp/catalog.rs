@@ -123,7 +123,9 @@ pub(super) static TOOLS: [Definition; 22] = [
     },
     Definition {
         name: "search_board",
-        description: "Find entries by words, in all sessions unless one is named. Example: {\"q\":\"disk full\"}",
+        description: "Find entries by words, in all sessions unless one is named: all words of q; \"in a row\", begin*. \
+            To exclude a word, put ' -' before it; to find a flag such as \"-xzf\", put it in quotation marks. \
+            Example: {\"q\":\"disk full\"}",
         properties: r#"{"q":{"type":"string"},"log":{"enum":["questions","requests","trajectories","screenshots","memory"]},"limit":{"type":"integer"}}"#,
         required: &["q"],
         effect: Effect::Reads,

@@ -34,6 +34,9 @@ pub enum InvalidQuery {
     /// It is empty.
     #[error("must have a word")]
     Empty,
+    /// It has no letter or digit.
+    #[error("must have a letter or a digit: signs are passed over")]
+    OnlySigns,
     /// It is longer than [`QUERY_BYTES_MAX`].
     #[error("must have at most {QUERY_BYTES_MAX} bytes")]
     TooLong,
@@ -43,14 +46,11 @@ pub enum InvalidQuery {
     /// A quotation mark has no other.
     #[error("has an opening quotation mark without a closing one")]
     Unbalanced,
-    /// A term has no letter or digit.
-    #[error("has a term without a letter or digit: {0}")]
-    NoWord(String),
     /// A prefix is too short.
     #[error("needs at least {PREFIX_LETTERS_MIN} letters before a star: {0}*")]
     ShortPrefix(String),
     /// All of its terms are excluded.
-    #[error("must have a word that is not excluded")]
+    #[error("must have a word that is not excluded; in quotation marks a minus excludes nothing")]
     OnlyExclusions,
 }
 
@@ -61,50 +61,60 @@ impl FromStr for Query {
         if text.len() > QUERY_BYTES_MAX {
             return Err(InvalidQuery::TooLong);
         }
-        let (mut query, mut rest) =
-            (Self { wanted: Vec::new(), unwanted: Vec::new() }, text.trim());
-        let mut number = 0;
+        let mut query = Self { wanted: Vec::new(), unwanted: Vec::new() };
+        let (mut rest, mut is_after_space, mut number) = (text.trim(), true, 0);
+        let is_empty = rest.is_empty();
         while !rest.is_empty() {
-            let (is_unwanted, term, after) = term(rest)?;
-            let terms = if is_unwanted { &mut query.unwanted } else { &mut query.wanted };
-            number += 1;
-            // A repeated term finds nothing more.
-            if !terms.contains(&term) {
-                terms.push(term);
+            let excluded = excluded(rest).filter(|_| is_after_space);
+            let (term, after) = term(excluded.unwrap_or(rest))?;
+            if let Some(term) = term {
+                number += 1;
+                let is_unwanted = excluded.is_some();
+                let terms = if is_unwanted { &mut query.unwanted } else { &mut query.wanted };
+                // A repeated term finds nothing more.
+                if !terms.contains(&term) {
+                    terms.push(term);
+                }
             }
             rest = after.trim_start();
+            is_after_space = rest.len() < after.len();
         }
         if number > TERMS_MAX {
             return Err(InvalidQuery::TooMany);
         }
         match (query.wanted.is_empty(), query.unwanted.is_empty()) {
-            (true, true) => Err(InvalidQuery::Empty),
+            (true, true) if is_empty => Err(InvalidQuery::Empty),
+            (true, true) => Err(InvalidQuery::OnlySigns),
             (true, false) => Err(InvalidQuery::OnlyExclusions),
             (false, _) => Ok(query),
         }
     }
 }
 
-/// Takes the first term of a text: whether it is excluded, the term, and the rest.
-fn term(text: &str) -> Result<(bool, Term, &str), InvalidQuery> {
-    let (is_unwanted, body) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (words, rest) = match body.strip_prefix('"') {
+/// Returns the text behind a minus that excludes a word or phrase. People write other ones too: `--upgrade`, `-5`, `a - b`.
+fn excluded(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('-')?;
+    rest.starts_with(|c: char| c.is_alphabetic() || c == '"').then_some(rest)
+}
+
+/// Takes the first term of a text, and returns it with the rest. A term without a letter or digit is passed over.
+fn term(text: &str) -> Result<(Option<Term>, &str), InvalidQuery> {
+    let (words, rest) = match text.strip_prefix('"') {
         Some(quoted) => quoted.split_once('"').ok_or(InvalidQuery::Unbalanced)?,
         None => {
-            let end = body.find(|c: char| c.is_whitespace() || c == '"' || c == '*');
-            body.split_at(end.unwrap_or(body.len()))
+            let end = text.find(|c: char| c.is_whitespace() || c == '"' || c == '*');
+            text.split_at(end.unwrap_or(text.len()))
         }
     };
     let (is_prefix, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));
     if !words.chars().any(char::is_alphanumeric) {
-        let end = text.len() - rest.len();
-        return Err(InvalidQuery::NoWord(text[..end].to_owned()));
+        return Ok((None, rest));
     }
     let last = words.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     if is_prefix && last.chars().count() < PREFIX_LETTERS_MIN && !last.chars().any(stands_alone) {
         return Err(InvalidQuery::ShortPrefix(last.to_owned()));
     }
-    Ok((is_unwanted, Term { text: segmented(words), is_prefix }, rest))
+    Ok((Some(Term { text: segmented(words), is_prefix }), rest))
 }
 
 impl Query {
@@ -172,6 +182,9 @@ mod tests {
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
         assert_eq!(parsed("a bb a -c -c \"bb\" bb*"), r#"("a" AND "bb" AND "bb" *) NOT ("c")"#);
+        assert_eq!(parsed("a --b -5 -_ a-c -é"), r#"("a" AND "--b" AND "-5" AND "a-c") NOT ("é")"#);
+        assert_eq!(parsed("a -- & \"\" -\"!\" * b -"), r#"("a" AND "b")"#);
+        assert_eq!(parsed("\"a\"-b bb*-c"), r#"("a" AND "-b" AND "bb" * AND "-c")"#);
         assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
     }
 
@@ -181,9 +194,8 @@ mod tests {
         assert_eq!(refused(" \t"), InvalidQuery::Empty);
         assert_eq!(refused("\"disk full"), InvalidQuery::Unbalanced);
         assert_eq!(refused("disk \""), InvalidQuery::Unbalanced);
-        assert_eq!(refused("\"\""), InvalidQuery::NoWord("\"\"".to_owned()));
-        assert_eq!(refused("a *"), InvalidQuery::NoWord("*".to_owned()));
-        assert_eq!(refused("a - b"), InvalidQuery::NoWord("-".to_owned()));
+        assert_eq!(refused("\"\" & -> –"), InvalidQuery::OnlySigns);
+        assert_eq!(refused("-\"!\" *"), InvalidQuery::OnlySigns);
         assert_eq!(refused("e*"), InvalidQuery::ShortPrefix("e".to_owned()));
         assert_eq!(refused("-disk"), InvalidQuery::OnlyExclusions);
         assert_eq!(refused(&"a ".repeat(TERMS_MAX + 1)), InvalidQuery::TooMany);

@@ -89,7 +89,7 @@ async fn words_phrases_prefixes_and_exclusions_are_found() {
 #[tokio::test]
 async fn bad_queries_are_refused() {
     let server = Server::start();
-    for query in ["", "\"open", "-only", "a -", "!!", "x*", &"a ".repeat(33)] {
+    for query in ["", "\"open", "-only", "- &", "!!", "x*", &"a ".repeat(33)] {
         let answer = search(&server, query, "").await;
         let problem = answer.problem(400, "invalid-parameter");
         assert!(problem["detail"].as_str().unwrap().starts_with("'q'"), "{problem}");

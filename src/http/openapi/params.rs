@@ -209,7 +209,8 @@ params! {
     ];
     SearchQuery = [
         parameter(ParameterIn::Query, "q", "Words, `\"phrases\"`, `prefix*` and `-exclusions`, all of which must \
-            hold; at most 32 of them, and 1 KiB", ObjectBuilder::from(text()).min_length(Some(1)))
+            hold; at most 32 of them, and 1 KiB. A minus excludes if a space is before it, or nothing, and a letter or a \
+            quotation mark behind it; `\"-xzf\"` finds a flag. Signs are passed over", ObjectBuilder::from(text()).min_length(Some(1)))
             .required(Required::True)
             .build(),
         query("session", "Only entries of this session", name()),

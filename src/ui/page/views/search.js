@@ -191,6 +191,7 @@ const EXAMPLES = [
   ['"disk is full"', "the words in this order"],
   ["print*", "words that begin so; at least two letters before the star"],
   ["report -draft", "without the word; also -\"a phrase\" and -pre*"],
+  ['tar "-xzf"', "a flag, in quotation marks so that its minus excludes nothing"],
 ];
 
 function Syntax() {

@@ -19,7 +19,8 @@ TERMS_MAX = 12
 TERM_BYTES_MAX = 64
 """The longest term, in bytes."""
 
-_TERM = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_TERM = re.compile(r'(?:(?<!\S)(?P<minus>-)(?=[^\W\d_]|"))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+"""A minus excludes if nothing or a space is before it, and a letter or a quotation mark behind it, as on the server."""
 
 
 @dataclass(frozen=True)
