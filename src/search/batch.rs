@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
+use super::fold::folded;
 use super::log_key::log_key;
 use super::part::Filed;
 use super::postings::{Postings, class_of, put, take};
 use super::segment::{SegmentReader, SegmentWriter};
-use super::text::segmented;
 use super::words::Words;
 use crate::board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
 
@@ -232,7 +232,7 @@ impl<'a> Batch<'a> {
             gathered.remove(&seq);
         } else {
             let agent = agent.map(ToString::to_string).unwrap_or_default();
-            gathered.insert(seq, Gathered { at: at.0, agent, text: segmented(text) });
+            gathered.insert(seq, Gathered { at: at.0, agent, text: folded(text) });
         }
         Ok(())
     }

@@ -19,12 +19,12 @@ use super::matching::Matching;
 use super::query::Query;
 use super::reach::Reach;
 use super::segment::{SegmentReader, TABLES};
-use super::words::{QueryWords, Words};
+use super::words::{QueryWords, WORDS_VERSION, Words};
 use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
 use crate::owner_files;
 
-/// The version of the file. A file of another version is made anew.
-const VERSION: i64 = 4;
+/// The version of the file and of the words in it. A file of another version is made anew.
+const VERSION: i64 = 4_000 + WORDS_VERSION;
 
 /// The maximum number of matches that are ranked: the best ones.
 pub const RANKED_MAX: usize = 10_000;

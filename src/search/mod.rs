@@ -4,6 +4,7 @@
 
 mod batch;
 mod error;
+mod fold;
 mod index;
 mod log_key;
 mod matching;
@@ -25,4 +26,4 @@ pub use query::{InvalidQuery, QUERY_BYTES_MAX, Query, TERMS_MAX};
 pub use reach::{Logs, Names, Reach};
 pub use snippet::Snippets;
 pub use text::{TEXT_BYTES_MAX, text_of};
-pub use words::{Phrase, QueryWords, Word, Words};
+pub use words::{Phrase, QueryWords, WORDS_VERSION, Word, Words};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::str::FromStr;
 
-use super::text::{segmented, stands_alone};
+use super::fold::{folded_term, is_word_alone};
 
 /// The maximum length of a query in bytes.
 pub const QUERY_BYTES_MAX: usize = 1024;
@@ -107,18 +107,20 @@ fn term(text: &str) -> Result<(Option<Term>, &str), InvalidQuery> {
         }
     };
     let (is_prefix, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));
-    if !words.chars().any(char::is_alphanumeric) {
+    let (text, goes_on) = folded_term(words);
+    if !text.contains(char::is_alphanumeric) {
         return Ok((None, rest));
     }
-    let last = words.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    if is_prefix && last.chars().count() < PREFIX_LETTERS_MIN && !last.chars().any(stands_alone) {
+    let last = text.rsplit(|c: char| !c.is_alphanumeric()).find(|last| !last.is_empty());
+    let last = last.unwrap_or_default();
+    if is_prefix && last.chars().count() < PREFIX_LETTERS_MIN && !last.contains(is_word_alone) {
         return Err(InvalidQuery::ShortPrefix(last.to_owned()));
     }
-    Ok((Some(Term { text: segmented(words), is_prefix }), rest))
+    Ok((Some(Term { text, is_prefix: is_prefix || goes_on }), rest))
 }
 
 impl Query {
-    /// Returns the terms that a text must have, segmented, and whether each ends with the beginning of a word.
+    /// Returns the terms that a text must have, folded, and whether each ends with the beginning of a word.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (&str, bool)> {
         self.wanted.iter().map(|term| (term.text.as_str(), term.is_prefix))
     }
@@ -182,10 +184,12 @@ mod tests {
         assert_eq!(parsed("AND or NOT("), r#"("AND" AND "or" AND "NOT(")"#);
         assert_eq!(parsed("a\"b c\"d"), r#"("a" AND "b c" AND "d")"#);
         assert_eq!(parsed("a bb a -c -c \"bb\" bb*"), r#"("a" AND "bb" AND "bb" *) NOT ("c")"#);
-        assert_eq!(parsed("a --b -5 -_ a-c -é"), r#"("a" AND "--b" AND "-5" AND "a-c") NOT ("é")"#);
+        assert_eq!(parsed("a --b -5 -_ a-c -é"), r#"("a" AND "--b" AND "-5" AND "a-c") NOT ("e")"#);
         assert_eq!(parsed("a -- & \"\" -\"!\" * b -"), r#"("a" AND "b")"#);
         assert_eq!(parsed("\"a\"-b bb*-c"), r#"("a" AND "-b" AND "bb" * AND "-c")"#);
-        assert_eq!(parsed("日本"), "(\"\u{200b}日\u{200b}本\u{200b}\")");
+        assert_eq!(parsed("Café ＡＢ*"), r#"("Cafe" AND "ab" *)"#);
+        assert_eq!(parsed("게임 -집"), "(\"게임\u{200b}\") NOT (\"집\" *)");
+        assert_eq!(parsed("日本"), "(\"日\u{200b}本\u{200b}\")");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Snippets: the words around the best matches of a query in a text, with the matches marked.
 //!
 //! The texts go through an index in memory, so that words match exactly as they were found. Which words are shown is chosen here: the
-//! time of FTS5's own snippets grows with the square of the matches.
+//! time of FTS5's own snippets grows with the square of the matches. Texts match as they are folded, and are shown as they are.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
 use super::error::SearchError;
+use super::fold::{Folded, GAP, folded, is_between_words, is_word_alone};
 use super::query::Query;
-use super::text::{GAP, segmented};
 use super::words::TOKENIZER;
 
 /// The maximum number of words in a snippet.
@@ -37,6 +37,7 @@ pub struct Snippets(Mutex<Vec<Connection>>);
 /// A text, or the part of a long one that has the most terms of a query.
 struct Excerpt {
     text: String,
+    folded: Folded,
     /// True if there is text before it.
     has_before: bool,
     /// True if there is text after it.
@@ -104,11 +105,17 @@ fn excerpts(
         if !goes_on() {
             return Err(SearchError::Ended);
         }
-        let text = segmented(&text);
-        let insert = if is_long(&text) { &mut insert_long } else { &mut insert };
-        insert.execute(params![at, text])?;
+        let folded = if is_long(&text) {
+            insert_long.execute(params![at, folded(&text)])?;
+            Folded::default()
+        } else {
+            let folded = Folded::of(&text);
+            insert.execute(params![at, folded.text])?;
+            folded
+        };
         excerpts.push(Some(Excerpt {
             text,
+            folded,
             has_before: false,
             has_after: false,
             matches: Vec::new(),
@@ -131,7 +138,7 @@ fn excerpts(
             return Err(SearchError::Ended);
         }
         *excerpt = best_part(&transaction, &terms, &excerpt.text)?;
-        insert.execute(params![at.cast_signed(), excerpt.text])?;
+        insert.execute(params![at.cast_signed(), excerpt.folded.text])?;
     }
     let [begin, end] = MARKS.map(String::from);
     let sql = "SELECT rowid, highlight(excerpts, 0, ?, ?) FROM excerpts WHERE excerpts MATCH ?";
@@ -142,7 +149,9 @@ fn excerpts(
             let (at, marked) = (row.get::<_, u32>(0)? as usize, row.get_ref(1)?);
             let marked = marked.as_str().map_err(|_| SearchError::Damaged)?;
             if let Some(Some(excerpt)) = excerpts.get_mut(at) {
-                excerpt.matches.extend(marks(marked).map(|bytes| Matched { term: number, bytes }));
+                let Excerpt { folded, matches, .. } = excerpt;
+                let places = marks(marked).map(|bytes| folded.original(&bytes));
+                matches.extend(places.map(|bytes| Matched { term: number, bytes }));
             }
         }
     }
@@ -167,7 +176,7 @@ fn best_part(memory: &Connection, terms: &[String], text: &str) -> Result<Excerp
     let parts = parts(text);
     let mut insert = memory.prepare_cached("INSERT INTO parts(rowid, text) VALUES (?, ?)")?;
     for (at, part) in (0_i64..).zip(&parts) {
-        insert.execute(params![at, part])?;
+        insert.execute(params![at, folded(part)])?;
     }
     let mut counts = vec![0_usize; parts.len()];
     for term in terms {
@@ -180,8 +189,10 @@ fn best_part(memory: &Connection, terms: &[String], text: &str) -> Result<Excerp
     memory.execute_batch("ROLLBACK TO parts; RELEASE parts")?;
     let most = counts.iter().copied().max().unwrap_or(0);
     let best = counts.iter().position(|count| *count == most).unwrap_or(0);
+    let text = parts.get(best).copied().unwrap_or_default().to_owned();
     Ok(Excerpt {
-        text: parts.get(best).copied().unwrap_or_default().to_owned(),
+        folded: Folded::of(&text),
+        text,
         has_before: best > 0,
         has_after: best + 1 < parts.len(),
         matches: Vec::new(),
@@ -204,12 +215,8 @@ fn parts(text: &str) -> Vec<&str> {
 /// Returns a place at most at `max` and above its half where no word is cut in two, unless one is that long.
 fn word_end(text: &str, max: usize) -> usize {
     let max = text.floor_char_boundary(max);
-    let end = text[..max].rfind(is_between_words);
+    let end = text[..max].rfind(|c| is_between_words(c) || is_word_alone(c));
     end.filter(|end| *end > max / 2).unwrap_or(max)
-}
-
-fn is_between_words(c: char) -> bool {
-    c.is_whitespace() || c.is_ascii_punctuation() || c == GAP
 }
 
 /// Returns the places between marks, in the text without them.
@@ -224,7 +231,7 @@ impl Excerpt {
     /// Returns the words around the most terms, or the first words if a match is in no part.
     fn snippet(mut self) -> String {
         self.matches.sort_unstable_by_key(|one| (one.bytes.start, one.bytes.end));
-        let words = words(&self.text);
+        let words = self.words();
         let Range { start, end } = self.shown(&words);
         let first = words.get(start).filter(|_| start > 0);
         let from = first.map_or(0, |word| word.start);
@@ -250,6 +257,20 @@ impl Excerpt {
             out.push('…');
         }
         out
+    }
+
+    /// Returns the words of the text. Those of a folded text are no fewer, since there gaps are between words too.
+    fn words(&self) -> Vec<Range<usize>> {
+        let mut words: Vec<Range<usize>> = Vec::new();
+        let is_of_word = |(_, c): &(usize, char)| !is_between_words(*c);
+        for (at, c) in self.folded.text.char_indices().filter(is_of_word) {
+            let end = at + c.len_utf8();
+            match words.last_mut() {
+                Some(word) if word.end == at => word.end = end,
+                Some(_) | None => words.push(at..end),
+            }
+        }
+        words.iter().map(|word| self.folded.original(word)).collect()
     }
 
     /// Returns the words that are shown: those around the first matches of the most terms.
@@ -291,19 +312,6 @@ impl Excerpt {
     }
 }
 
-/// Returns the words of a text.
-fn words(text: &str) -> Vec<Range<usize>> {
-    let mut words: Vec<Range<usize>> = Vec::new();
-    for (at, c) in text.char_indices().filter(|(_, c)| !is_between_words(*c)) {
-        let end = at + c.len_utf8();
-        match words.last_mut() {
-            Some(word) if word.end == at => word.end = end,
-            Some(_) | None => words.push(at..end),
-        }
-    }
-    words
-}
-
 /// Returns the places of sorted matches, overlapping ones as one.
 fn joined(matches: &[Matched]) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
@@ -324,6 +332,7 @@ fn put(text: &str, out: &mut String) {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             GAP => {}
+            control if control.is_control() => out.push(' '),
             other => out.push(other),
         }
     }
@@ -347,6 +356,11 @@ mod tests {
         assert_eq!(snippet("naive", "naïve"), marked("<mark>naïve</mark>"));
         assert_eq!(snippet("本語", "日本語です"), marked("日<mark>本語</mark>です"));
         assert_eq!(snippet("हिन्दी", "यह हिन्दी है"), marked("यह <mark>हिन्दी</mark> है"));
+        assert_eq!(snippet("게임", "온라인게임을 했다"), marked("온라인<mark>게임</mark>을 했다"));
+        assert_eq!(snippet("strasse", "die Straße!"), marked("die <mark>Straße</mark>!"));
+        assert_eq!(snippet("cafe", "e\u{301} cafe\u{301}s"), None);
+        assert_eq!(snippet("cafe", "cafe\u{301}\n"), marked("<mark>cafe\u{301}</mark> "));
+        assert_eq!(snippet("会社", "\u{337F}の"), marked("<mark>\u{337F}</mark>の"));
         assert_eq!(snippet("b", "<b>&\u{2}"), marked("&lt;<mark>b</mark>&gt;&amp; "));
         assert_eq!(snippet("disk -full", "disk is full"), None);
         assert_eq!(snippet("disc", "disk is full"), None);

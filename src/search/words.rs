@@ -5,12 +5,15 @@
 use rusqlite::Connection;
 
 use super::error::SearchError;
+use super::fold::folded;
 use super::query::Query;
-use super::text::segmented;
 
-/// The tokenizer: words of letters, digits and combining marks, without case and accents.
+/// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
+pub const WORDS_VERSION: i64 = 1;
+
+/// The tokenizer: words of letters, digits and combining marks. Texts are folded before; of ASCII it folds the case.
 pub(super) const TOKENIZER: &str =
-    "tokenize = \"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\"";
+    "tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'\"";
 
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
@@ -77,10 +80,10 @@ impl Words {
     ///
     /// [`SearchError`] if SQLite fails.
     pub fn of(&self, text: &str) -> Result<Vec<Word>, SearchError> {
-        self.of_segmented(segmented(text))
+        self.of_folded(folded(text))
     }
 
-    fn of_segmented(&self, text: String) -> Result<Vec<Word>, SearchError> {
+    fn of_folded(&self, text: String) -> Result<Vec<Word>, SearchError> {
         let mut words = Vec::new();
         self.each([text], |text, _, place| {
             words.push(Word { text: text.to_owned(), place: place.saturating_add(1) });
@@ -89,7 +92,7 @@ impl Words {
         Ok(words)
     }
 
-    /// Gives each word of segmented texts: in the order of words, then of texts, then of places, which count from 0.
+    /// Gives each word of folded texts: in the order of words, then of texts, then of places, which count from 0.
     pub(super) fn each(
         &self,
         texts: impl IntoIterator<Item = String>,
@@ -129,7 +132,7 @@ impl Words {
     ) -> Result<Vec<Phrase>, SearchError> {
         let mut phrases = Vec::new();
         for (text, is_prefix) in terms {
-            let words = self.of_segmented(text.to_owned())?.into_iter().map(|word| word.text);
+            let words = self.of_folded(text.to_owned())?.into_iter().map(|word| word.text);
             let phrase = Phrase { words: words.collect(), is_prefix };
             // Two terms may be the same without case and accents.
             if !phrase.words.is_empty() && !phrases.contains(&phrase) {
@@ -151,8 +154,8 @@ mod tests {
             words.of(text).unwrap().into_iter().map(|word| word.text).collect()
         };
         assert_eq!(
-            of("Naïve DISKS, disk-full; 日本"),
-            ["naive", "disks", "disk", "full", "日", "本"]
+            of("Naïve DISKS, disk-full; 日本 ΑΘΉΝΑ"),
+            ["naive", "disks", "disk", "full", "日", "本", "αθηνα"]
         );
         assert_eq!(words.of("a b").unwrap()[1], Word { text: "b".to_owned(), place: 2 });
         assert!(of("").is_empty());

@@ -36,7 +36,12 @@ pub enum TextChange {
         words: Vec<(String, u32)>,
     },
     /// The texts are those of this revision.
-    Reached(Revision),
+    Reached {
+        /// The revision.
+        revision: Revision,
+        /// The version of their words.
+        version: i64,
+    },
 }
 
 /// A log with texts.
@@ -80,17 +85,21 @@ pub struct TextFound {
 
 /// The texts of a store that other servers write to.
 pub trait TextStore {
-    /// Returns the sessions of at most `max` names whose texts are not those of their heads.
+    /// Returns the sessions of at most `max` names whose texts are not those of their heads in words of this version.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn texts_behind(&self, max: usize) -> Result<Vec<Vec<u8>>, StoreError>;
+    fn texts_behind(&self, version: i64, max: usize) -> Result<Vec<Vec<u8>>, StoreError>;
 
-    /// Returns the revisions of the texts of those sessions that have any.
+    /// Returns the revisions of the texts of those sessions that have any; 0 if their words are of another version.
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn texts_at(&self, sessions: &[SessionId]) -> Result<HashMap<SessionId, Revision>, StoreError>;
+    fn texts_at(
+        &self,
+        version: i64,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, Revision>, StoreError>;
 
     /// Makes these changes, all or none.
     ///

@@ -94,6 +94,7 @@ mod prompt_budget;
 mod prompt_formats;
 mod prompt_length;
 mod python_value;
+mod queries;
 mod questions;
 mod quotas;
 mod races;

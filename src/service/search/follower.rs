@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::steps::{Failed, Steps, Target};
 use crate::board::{SessionId, SessionName};
 use crate::error_chain::Chain;
-use crate::search::Words;
+use crate::search::{WORDS_VERSION, Words};
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::heads::HeadChecks;
@@ -84,7 +84,8 @@ impl Follower {
         let mut more = !later.is_empty();
         self.progress.give_back(later);
         if looks {
-            let behind = store.texts().texts_behind(SESSIONS_MAX).map_err(ServiceError::from)?;
+            let behind = store.texts().texts_behind(WORDS_VERSION, SESSIONS_MAX);
+            let behind = behind.map_err(ServiceError::from)?;
             more |= behind.len() == SESSIONS_MAX;
             names.extend(behind.iter().filter_map(|name| SessionName::from_bytes(name)));
         }
@@ -98,7 +99,7 @@ impl Follower {
         let known: Vec<_> =
             known.map(|session| (session.name().clone(), session.extent().session)).collect();
         let ids: Vec<SessionId> = known.iter().map(|(_, id)| *id).collect();
-        let reached = store.texts().texts_at(&ids).map_err(ServiceError::from)?;
+        let reached = store.texts().texts_at(WORDS_VERSION, &ids).map_err(ServiceError::from)?;
         let at = known.into_iter().map(|(name, id)| (name, id, reached.get(&id).copied()));
         self.progress.begin_round(at.collect());
         let words = Words::new()?;

@@ -23,8 +23,8 @@ use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{
-    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Snippets, Words, log_key,
-    log_of,
+    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Snippets, WORDS_VERSION,
+    Words, log_key, log_of,
 };
 use crate::store::{Store, TextFound, TextLog, TextQuery};
 use follower::Follower;
@@ -234,7 +234,7 @@ impl Service {
         let store = Arc::clone(&self.inner.deps.store);
         let look = move || {
             let shared = store.shared().ok_or(ServiceError::Fault)?;
-            let at = shared.texts().texts_at(&[extent.session])?;
+            let at = shared.texts().texts_at(WORDS_VERSION, &[extent.session])?;
             Ok(at.get(&extent.session).copied().unwrap_or_default())
         };
         with_files(look).await.map_err(|_| ServiceError::Fault)?

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::progress::Progress;
 use crate::board::{AgentName, Entry, LogName, Seq, SessionId, SessionName, Work};
-use crate::search::{Batch, Document, Index, Position, SearchError, Words, log_key, text_of};
+use crate::search::{
+    Batch, Document, Index, Position, SearchError, WORDS_VERSION, Words, log_key, text_of,
+};
 use crate::service::disk_room::has_room;
 use crate::service::error::ServiceError;
 use crate::service::threads::pace::Pace;
@@ -122,7 +124,9 @@ fn changed(
                 words: found.map(|word| (word.text, word.place)).collect(),
             }
         }
-        Step::Reached(_, position) => TextChange::Reached(position.revision),
+        Step::Reached(_, position) => {
+            TextChange::Reached { revision: position.revision, version: WORDS_VERSION }
+        }
     };
     Ok(progress.session(step.name()).map(|session| (session, change)))
 }

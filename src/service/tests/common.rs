@@ -220,12 +220,13 @@ impl SharedStore for Common {
 
 /// There is no search in this store.
 impl TextStore for Common {
-    fn texts_behind(&self, _max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    fn texts_behind(&self, _version: i64, _max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         Ok(Vec::new())
     }
 
     fn texts_at(
         &self,
+        _version: i64,
         _sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, Revision>, StoreError> {
         Ok(HashMap::new())

@@ -115,7 +115,7 @@ CREATE TABLE text_log (
     PRIMARY KEY (session, log)
 );
 
--- The revision to which the leader has followed each session.
+-- The revision to which the leader has followed each session, and from the bit of 2^48 on the version of the words.
 CREATE TABLE text_position (
     session uuid PRIMARY KEY,
     revision bigint NOT NULL

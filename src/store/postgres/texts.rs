@@ -23,6 +23,10 @@ use crate::store::{StoreError, TextChange, TextFound, TextLog, TextQuery, TextSt
 /// The last place in a text that a vector of PostgreSQL tells.
 const PLACE_MAX: u32 = 16_383;
 
+/// The bits of a position that have the revision. Those above have the version of the words, so that a server of another version,
+/// which may lead before or after, finds that it has to make them anew.
+const REVISION_BITS: u32 = 48;
+
 /// The characters of a mark, of 6 bits each. Two logs with one mark cost each other time, but find nothing of each other.
 const MARK_LETTERS: usize = 11;
 
@@ -37,6 +41,17 @@ fn mark(session: Uuid, log: &str) -> String {
     out.truncate(MARK_LETTERS);
     out.push(' ');
     out
+}
+
+/// Returns a position as it is stored.
+const fn position(revision: u64, version: i64) -> i64 {
+    revision.cast_signed() + (version << REVISION_BITS)
+}
+
+/// Returns the revision of a stored position; 0 if its words are of another version.
+const fn revision_at(position: i64, version: i64) -> Revision {
+    let is_of_it = position >> REVISION_BITS == version;
+    Revision(if is_of_it { (position - (version << REVISION_BITS)).cast_unsigned() } else { 0 })
 }
 
 /// Returns the words as PostgreSQL reads a vector.
@@ -131,35 +146,39 @@ async fn change_one(
             let (first, last) = (first.cast_signed(), last.cast_signed());
             transaction.execute(sql, &[session, log, &first, &last]).await
         }
-        TextChange::Reached(revision) => {
+        TextChange::Reached { revision, version } => {
             let sql = "INSERT INTO text_position (session, revision) VALUES ($1, $2) \
                 ON CONFLICT (session) DO UPDATE SET revision = excluded.revision";
-            transaction.execute(sql, &[session, &revision.0.cast_signed()]).await
+            transaction.execute(sql, &[session, &position(revision.0, *version)]).await
         }
     };
     done.map_err(failed).map(drop)
 }
 
 impl TextStore for PostgresStore {
-    fn texts_behind(&self, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    fn texts_behind(&self, version: i64, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         let sql = "SELECT name FROM session LEFT JOIN text_position ON text_position.session = session.id \
-            WHERE is_live AND text_position.revision IS DISTINCT FROM head \
+            WHERE is_live AND text_position.revision IS DISTINCT FROM head + $2 \
                 OR ended_at IS NOT NULL AND text_position.session IS NOT NULL LIMIT $1";
         self.connections.read(async |client| {
-            let rows = client.query(sql, &[&count(max)]).await.map_err(failed)?;
+            let rows =
+                client.query(sql, &[&count(max), &position(0, version)]).await.map_err(failed)?;
             let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
             names.map_err(failed)
         })
     }
 
-    fn texts_at(&self, sessions: &[SessionId]) -> Result<HashMap<SessionId, Revision>, StoreError> {
+    fn texts_at(
+        &self,
+        version: i64,
+        sessions: &[SessionId],
+    ) -> Result<HashMap<SessionId, Revision>, StoreError> {
         let sql = "SELECT session, revision FROM text_position WHERE session = ANY ($1)";
         let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
         self.connections.read(async |client| {
             let rows = client.query(sql, &[&ids]).await.map_err(failed)?;
             let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
-                let revision = row.try_get::<_, i64>(1)?.cast_unsigned();
-                Ok((SessionId(row.try_get(0)?), Revision(revision)))
+                Ok((SessionId(row.try_get(0)?), revision_at(row.try_get(1)?, version)))
             };
             let found: Result<_, _> = rows.iter().map(read).collect();
             found.map_err(failed)
@@ -272,6 +291,15 @@ mod tests {
         let wanted = [("a".to_owned(), false), ("b".to_owned(), true)];
         let query = query(&wanted, &[("c".to_owned(), false)]);
         assert_eq!(query.replace(MARK, "m "), "'m a' & 'm b':* & !'m c'");
+    }
+
+    #[test]
+    fn words_of_another_version_are_at_no_revision() {
+        assert_eq!(position(7, 0), 7);
+        assert_eq!(revision_at(position(7, 3), 3), Revision(7));
+        for (stored, wanted) in [(0, 1), (1, 0), (2, 1)] {
+            assert_eq!(revision_at(position(7, stored), wanted), Revision(0));
+        }
     }
 
     #[test]

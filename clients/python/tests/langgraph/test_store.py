@@ -380,6 +380,18 @@ def test_texts_that_a_killed_process_left_are_found_by_nobody_and_deleted(
     assert texts(client, store, "a") == ["apple"]
 
 
+@pytest.mark.parametrize(
+    ("text", "terms", "without"),
+    [
+        ("pip install --upgrade", ('"pip"', '"install"', '"--upgrade"'), ()),
+        ('-a b -"c d" -é', ('"b"',), ('-"a"', '-"c d"', '-"é"')),
+        ('"x"-y -5 - z', ('"x"', '"-y"', '"-5"', '"z"'), ()),
+    ],
+)
+def test_a_minus_excludes_as_on_the_server(text: str, terms: tuple[str, ...], without: tuple[str, ...]) -> None:
+    assert (query(text).terms, query(text).without) == (terms, without)
+
+
 def test_deep_namespaces_are_told_apart_by_words_too(store: BlackboardStore) -> None:
     deep = tuple(f"l{i}" for i in range(40))
     store.put((*deep, "x"), "1", {"text": "apple"})
