@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use caseless::Caseless as _;
+use unicode_normalization::UnicodeNormalization as _;
+
 use super::{Entry, LogName, Mark, Probe};
 use crate::board::json;
 use crate::board::json::tokens::{Token, Tokens};
@@ -19,14 +22,14 @@ pub struct Filter {
     pub agent: Option<AgentName>,
     /// The item's `key`.
     pub trajectory_key: Option<String>,
-    /// A text that one of the item's string values contains, ignoring case.
+    /// A text that one of the item's string values contains, ignoring case and normal forms.
     pub contains: Option<Contains>,
     /// True to accept only open questions, and only claimable requests. Other logs are not
     /// filtered.
     pub pending: bool,
 }
 
-/// A search text under Unicode's full case folding.
+/// A search text under Unicode's full case folding, in one normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contains {
     folded: String,
@@ -36,7 +39,7 @@ impl Contains {
     /// Creates a search for this text.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self { folded: caseless::default_case_fold_str(text) }
+        Self { folded: folded(text) }
     }
 
     fn is_in(&self, literal: &str) -> bool {
@@ -45,8 +48,13 @@ impl Contains {
         if text.is_ascii() {
             return self.folded.is_ascii() && text.to_ascii_lowercase().contains(&self.folded);
         }
-        caseless::default_case_fold_str(&text).contains(&self.folded)
+        folded(&text).contains(&self.folded)
     }
+}
+
+/// Returns a text without case. Characters are put together, so that a letter is not found in one with an accent.
+fn folded(text: &str) -> String {
+    text.nfd().default_case_fold().nfc().collect()
 }
 
 impl Filter {

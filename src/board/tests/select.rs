@@ -51,6 +51,21 @@ fn numbers_and_words_are_no_text() {
 }
 
 #[test]
+fn normal_forms_are_one_and_accents_are_not() {
+    for (wanted, value, expected) in [
+        ("café", "CAFE\u{301}", true),
+        ("cafe\u{301}", "CAFÉS", true),
+        ("cafe", "cafe\u{301}", false),
+        ("cafe", "café", false),
+        ("한글", "\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}.docx", true),
+        ("하", "\u{1112}\u{1161}\u{11AB}", false),
+        ("\u{212B}", "a\u{30A}", true),
+    ] {
+        check_contains(wanted, &format!(r#"{{"a":"{value}"}}"#), expected);
+    }
+}
+
+#[test]
 fn letter_case_is_folded_as_unicode_has_it() {
     for (wanted, value, expected) in [
         ("STRASSE", "Straße", true),

@@ -195,7 +195,7 @@ params! {
         query("agent", "Only entries that this agent appended, and entries without an author whose item has \
             this `agent`", name()),
         query("trajectory_key", "Only items with this `key`", text()),
-        query("contains", "Only items with this text in a string value at any depth, ignoring case", text()),
+        query("contains", "Only items with this text in a string value at any depth, ignoring case and normal forms", text()),
         query("pending", "Only questions with a string `question` or `text` and without `answer`, and requests \
             that are neither claimed, done, failed nor blocked. No effect on the other logs", boolean()),
     ];
