@@ -10,6 +10,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use blackboard_thumbnail::Bounds;
 use image::codecs::png::PngEncoder;
 use image::{Rgb, RgbImage};
 use rustix::time::{ClockId, clock_gettime};
@@ -80,7 +81,7 @@ fn main() {
     // In turns, so that another program's load falls on both.
     let round = || {
         let decoded = time_of(|| image::load_from_memory(&png).unwrap());
-        (decoded, time_of(|| blackboard_thumbnail::make(&png, Some(MAX_PX)).unwrap()))
+        (decoded, time_of(|| blackboard_thumbnail::make(&png, Bounds::px(Some(MAX_PX))).unwrap()))
     };
     let rounds: Vec<(Duration, Duration)> = std::iter::repeat_with(round).take(ROUNDS).collect();
     let decoded = rounds.iter().map(|(decoded, _)| *decoded).min().unwrap();

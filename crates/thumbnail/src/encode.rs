@@ -7,7 +7,10 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{DynamicImage, ImageEncoder as _};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
-use super::Thumbnail;
+use super::bounds::{Bounds, of_pixels, pixels};
+use super::decode::Seen;
+use super::shrink::shrink_again;
+use super::{Thumbnail, Undecodable};
 
 /// The quality of a JPEG, of 100.
 const JPEG_QUALITY: u8 = 85;
@@ -39,14 +42,43 @@ const BANDED_ROWS_MIN: usize = 2 * BAND_PERIOD;
 /// off by less than a third.
 const COMPACT_HALVES_MAX: usize = 3;
 
-/// Encodes the image. `None` if the PNG encoder fails.
-pub(super) fn encode(picture: &DynamicImage) -> Option<Thumbnail> {
+/// The most percent of its pixels that a picture keeps which has too many bytes. Fewer pixels do not always save as many
+/// bytes, and each try should be the last.
+const KEPT_PERCENT: u64 = 90;
+
+/// Encodes the image, scaled down further as long as it has too many bytes.
+///
+/// # Errors
+///
+/// [`Undecodable::TooLarge`] if even a single pixel has too many bytes, [`Undecodable::Damaged`] if the PNG encoder fails.
+pub(super) fn encode(seen: &Seen, bounds: Bounds) -> Result<Thumbnail, Undecodable> {
+    let profile = seen.profile.as_deref();
+    let mut made = shorter(&seen.picture, profile).ok_or(Undecodable::Damaged)?;
+    while let Some(max) = bounds.max_bytes
+        && made.bytes.len() as u64 > max
+    {
+        let (count, (width, height)) = (pixels(made.size), made.size);
+        if count <= 1 {
+            return Err(Undecodable::TooLarge { width, height });
+        }
+        let expected = count.saturating_mul(max) / made.bytes.len() as u64;
+        let kept = (expected * KEPT_PERCENT / 100).max(1);
+        // From the same picture each time, so that it is scaled twice at most.
+        let smaller = shrink_again(&seen.picture, of_pixels(made.size, kept));
+        made =
+            shorter(&smaller.ok_or(Undecodable::Damaged)?, profile).ok_or(Undecodable::Damaged)?;
+    }
+    Ok(made)
+}
+
+/// Encodes the image as a PNG or as a JPEG. `None` if the PNG encoder fails.
+fn shorter(picture: &DynamicImage, profile: Option<&[u8]>) -> Option<Thumbnail> {
     let size = (picture.width(), picture.height());
     let made = |media_type, bytes| Thumbnail { media_type, bytes: Bytes::from(bytes), size };
-    match jpeg(picture) {
+    match jpeg(picture, profile) {
         Some(jpeg) if is_jpeg_shorter(picture, jpeg.len())? => Some(made("image/jpeg", jpeg)),
         jpeg => {
-            let png = png(picture, COMPACT)?;
+            let png = png(picture, profile)?;
             Some(match jpeg {
                 Some(jpeg) if jpeg.len() < png.len() => made("image/jpeg", jpeg),
                 Some(_) | None => made("image/png", png),
@@ -83,12 +115,12 @@ fn expected_png(
     let taken: Vec<&[u8]> =
         rows.filter(|(index, _)| is_taken(*index)).map(|(_, row)| row).collect();
     let count = u32::try_from(taken.len()).ok()?;
-    let png = png_of(&taken.concat(), (width, count), picture, compression)?;
+    let png = png_of(&taken.concat(), (width, count), picture, compression, None)?;
     (png.len() * height).checked_div(taken.len())
 }
 
-fn png(picture: &DynamicImage, compression: Compression) -> Option<Vec<u8>> {
-    png_of(picture.as_bytes(), (picture.width(), picture.height()), picture, compression)
+fn png(picture: &DynamicImage, profile: Option<&[u8]>) -> Option<Vec<u8>> {
+    png_of(picture.as_bytes(), (picture.width(), picture.height()), picture, COMPACT, profile)
 }
 
 /// Encodes rows of the picture.
@@ -97,16 +129,20 @@ fn png_of(
     (width, height): (u32, u32),
     picture: &DynamicImage,
     (compression, filter): Compression,
+    profile: Option<&[u8]>,
 ) -> Option<Vec<u8>> {
     let mut png = Vec::new();
-    let encoder = PngEncoder::new_with_quality(&mut png, compression, filter);
+    let mut encoder = PngEncoder::new_with_quality(&mut png, compression, filter);
+    if let Some(profile) = profile {
+        encoder.set_icc_profile(profile.to_vec()).ok()?;
+    }
     encoder.write_image(rows, width, height, picture.color().into()).ok()?;
     Some(png)
 }
 
 /// Encodes the image as a JPEG, without subsampling, which would blur text. `None` if it has an alpha channel, or a side
 /// that is too long for a JPEG.
-fn jpeg(picture: &DynamicImage) -> Option<Vec<u8>> {
+fn jpeg(picture: &DynamicImage, profile: Option<&[u8]>) -> Option<Vec<u8>> {
     let grey = picture.as_luma8().map(|grey| (grey.as_raw(), ColorType::Luma));
     let colours = || picture.as_rgb8().map(|colours| (colours.as_raw(), ColorType::Rgb));
     let (samples, color) = grey.or_else(colours)?;
@@ -114,6 +150,9 @@ fn jpeg(picture: &DynamicImage) -> Option<Vec<u8>> {
     let mut jpeg = Vec::new();
     let mut encoder = Encoder::new(&mut jpeg, JPEG_QUALITY);
     encoder.set_sampling_factor(SamplingFactor::F_1_1);
+    if let Some(profile) = profile {
+        encoder.add_icc_profile(profile).ok()?;
+    }
     encoder.encode(samples, width, height, color).ok()?;
     Some(jpeg)
 }

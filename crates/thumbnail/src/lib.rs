@@ -4,11 +4,14 @@
 //! [`Undecodable`], and equal bytes always give equal thumbnails, so that prompts that show them stay equal to the
 //! byte.
 
+mod bounds;
 mod decode;
 mod encode;
 mod jpeg;
 mod kind;
+mod metadata;
 mod need;
+mod png;
 mod shrink;
 mod webp;
 
@@ -16,8 +19,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 
+pub use bounds::{Bounds, scaled};
 pub use kind::{IMAGE_TYPES, SNIFFED_BYTES, media_type, recognise};
-pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, SIDE_MAX};
+pub use metadata::PROFILE_BYTES_MAX;
+pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, PIXELS_MAX, SIDE_MAX};
 
 /// The longest side that a caller may ask for, in pixels.
 pub const MAX_PX_MAX: u32 = 16_384;
@@ -39,7 +44,7 @@ pub enum Undecodable {
     /// The first bytes are not those of a supported kind.
     #[error("the image is not a PNG, JPEG, WebP, GIF or BMP")]
     Unknown,
-    /// Decoding would exceed the memory limit.
+    /// Decoding would exceed the memory limit, or the picture has too many bytes at any size.
     #[error(
         "decoding the image would exceed the memory limit; its header says {width} x {height} pixels"
     )]
@@ -57,24 +62,13 @@ pub enum Undecodable {
 /// The facts of an image's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Its width and height.
+    /// Its width and height as a person sees it, after it is turned.
     pub size: (u32, u32),
     /// The estimated bytes that decoding takes, besides the encoded image.
     pub need: u64,
-}
-
-/// Returns the size of an image scaled down so that no side is longer than `max_px`. The size keeps its shape, has at
-/// least one pixel, and never grows.
-#[must_use]
-pub fn scaled(size: (u32, u32), max_px: u32) -> (u32, u32) {
-    let (width, height) = size;
-    let longest = u64::from(width.max(height)).max(1);
-    let max = u64::from(max_px).clamp(1, longest);
-    let side = |side: u32| {
-        let side = (u64::from(side) * max + longest / 2) / longest;
-        u32::try_from(side.max(1)).unwrap_or(u32::MAX)
-    };
-    (side(width), side(height))
+    /// Whether the file says that the picture is to be turned or mirrored before it is shown. Not every reader of images
+    /// does so; [`make`] does.
+    pub is_turned: bool,
 }
 
 /// Reads the header and checks whether the image may be decoded. Nothing is decoded.
@@ -82,26 +76,31 @@ pub fn scaled(size: (u32, u32), max_px: u32) -> (u32, u32) {
 /// # Errors
 ///
 /// [`Undecodable`].
-pub fn probe(bytes: &[u8]) -> Result<Probe, Undecodable> {
-    caught(|| decode::probe(bytes))
+pub fn probe(bytes: &[u8], bounds: Bounds) -> Result<Probe, Undecodable> {
+    caught(|| decode::probe(bytes, bounds))
 }
 
-/// Decodes an image, scales it where it is larger than `max_px`, and encodes it as a PNG or a JPEG.
+/// Decodes an image, turns it as its file says, scales it where it exceeds the bounds, and encodes it as a PNG or a JPEG
+/// with the profile of its colours.
 ///
 /// # Errors
 ///
 /// [`Undecodable`].
-pub fn make(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
-    caught(|| made(bytes, max_px))
+pub fn make(bytes: &[u8], bounds: Bounds) -> Result<Thumbnail, Undecodable> {
+    caught(|| made(bytes, bounds))
 }
 
-fn made(bytes: &[u8], max_px: Option<u32>) -> Result<Thumbnail, Undecodable> {
-    let decoded = decode::decode(bytes)?;
-    let size = max_px.map_or(decoded.size, |max_px| scaled(decoded.size, max_px));
-    let orientation = decoded.orientation;
-    let mut picture = shrink::shrink(decoded, size).ok_or(Undecodable::Damaged)?;
-    picture.apply_orientation(orientation);
-    encode::encode(&picture).ok_or(Undecodable::Damaged)
+/// Decodes all of an image and keeps nothing. A header may be sound while pixels are missing.
+///
+/// # Errors
+///
+/// [`Undecodable`].
+pub fn check(bytes: &[u8]) -> Result<(), Undecodable> {
+    caught(|| decode::decode(bytes, Bounds::px(Some(1))).map(drop))
+}
+
+fn made(bytes: &[u8], bounds: Bounds) -> Result<Thumbnail, Undecodable> {
+    encode::encode(&decode::decode(bytes, bounds)?, bounds)
 }
 
 /// Treats a panic of a decoder as a damaged image.

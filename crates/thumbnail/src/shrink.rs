@@ -1,12 +1,14 @@
 //! Scaling down: each pixel is the mean of the area that it covers.
 //!
 //! Floating point without fused operations gives the same bytes on every machine, and is what their vector units are
-//! quick at. The buffers besides the result are a row of sums and the spans of the columns.
+//! quick at. The buffers besides the result are a row of sums and the spans of the columns. So the rows of a large picture can
+//! be added up while they are decoded, with the same result.
 
 use std::ops::{Add, Mul};
 
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 
+use super::Undecodable;
 use super::decode::Decoded;
 #[cfg(doc)]
 use super::need::SIDE_MAX;
@@ -33,6 +35,60 @@ pub(super) fn shrink(decoded: Decoded, to: (u32, u32)) -> Option<DynamicImage> {
             _ => (reduced::<4, 4>(&samples, from, to), 4),
         }
     };
+    picture(samples, channels, to)
+}
+
+/// Rows of a picture that are read one after the other.
+pub(super) trait Source {
+    /// Reads the next row, with eight bits a sample.
+    fn next(&mut self, row: &mut [u8]) -> Result<(), Undecodable>;
+
+    /// Checks what follows the last row.
+    fn finish(&mut self) -> Result<(), Undecodable>;
+}
+
+/// Scales an image while its rows are read, to the same result as [`shrink`].
+///
+/// # Errors
+///
+/// [`Undecodable::Damaged`].
+pub(super) fn shrink_rows<S: Source>(
+    open: impl Fn() -> Result<S, Undecodable>,
+    channels: u8,
+    from: (u32, u32),
+    to: (u32, u32),
+) -> Result<DynamicImage, Undecodable> {
+    let (samples, channels) = match channels {
+        1 => (reduced_rows::<1, 1>(&mut open()?, from, to), 1),
+        2 => match reduced_rows::<2, 1>(&mut open()?, from, to) {
+            Err(Stop::Translucent) => (reduced_rows::<2, 2>(&mut open()?, from, to), 2),
+            opaque => (opaque, 1),
+        },
+        3 => (reduced_rows::<3, 3>(&mut open()?, from, to), 3),
+        // Most are opaque. One that is not is read again from its first row.
+        _ => match reduced_rows::<4, 3>(&mut open()?, from, to) {
+            Err(Stop::Translucent) => (reduced_rows::<4, 4>(&mut open()?, from, to), 4),
+            opaque => (opaque, 3),
+        },
+    };
+    picture(samples.map_err(|_| Undecodable::Damaged)?, channels, to).ok_or(Undecodable::Damaged)
+}
+
+/// Scales a scaled picture once more.
+pub(super) fn shrink_again(of: &DynamicImage, to: (u32, u32)) -> Option<DynamicImage> {
+    let (samples, from) = (of.as_bytes(), (of.width(), of.height()));
+    let channels = of.color().channel_count();
+    let samples = match channels {
+        1 => reduced::<1, 1>(samples, from, to),
+        2 => reduced::<2, 2>(samples, from, to),
+        3 => reduced::<3, 3>(samples, from, to),
+        _ => reduced::<4, 4>(samples, from, to),
+    };
+    picture(samples, channels, to)
+}
+
+/// An alpha channel without transparency is dropped.
+fn picture(samples: Vec<u8>, channels: u8, to: (u32, u32)) -> Option<DynamicImage> {
     let (width, height) = to;
     Some(match channels {
         1 => GrayImage::from_raw(width, height, samples)?.into(),
@@ -53,14 +109,18 @@ fn narrowed(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut length = 0;
     for at in (0..bytes.len()).step_by(2) {
         let Some(&[low, high]) = bytes.get(at..at + 2) else { break };
-        let sample = (u32::from(u16::from_ne_bytes([low, high])) + 128) / 257;
         if let Some(place) = bytes.get_mut(length) {
-            *place = u8::try_from(sample).unwrap_or(u8::MAX);
+            *place = narrow(u16::from_ne_bytes([low, high]));
         }
         length += 1;
     }
     bytes.truncate(length);
     bytes
+}
+
+/// Converts a sample of sixteen bits to eight bits.
+pub(super) fn narrow(sample: u16) -> u8 {
+    u8::try_from((u32::from(sample) + 128) / 257).unwrap_or(u8::MAX)
 }
 
 /// Whether no pixel is transparent.
@@ -192,15 +252,64 @@ fn reduced<const N: usize, const OUT: usize>(
             add_translucent::<N>(sums, row(span.first), span.first_weight);
             (span.first + 1..span.last).for_each(|y| add_translucent::<N>(sums, row(y), rows.to));
             add_translucent::<N>(sums, row(span.last), span.last_weight);
+            Ok(())
         });
-        return means;
+        return means.unwrap_or_default();
     }
     // Twice as many of the small sums fit a vector, and most screens and their thumbnails have a common factor.
-    if rows.from <= u16::MAX / u16::from(u8::MAX) {
+    let means = if rows.from <= u16::MAX / u16::from(u8::MAX) {
         means::<u16, N, OUT>(rows, from.0, to, |sums, span| add_rows(sums, span, rows.to, row))
     } else {
         means::<f32, N, OUT>(rows, from.0, to, |sums, span| add_rows(sums, span, rows.to, row))
-    }
+    };
+    means.unwrap_or_default()
+}
+
+/// Why adding up rows ends early.
+enum Stop {
+    /// A pixel is transparent, and `OUT` has no alpha channel.
+    Translucent,
+    Undecodable,
+}
+
+/// Does the same as [`reduced`] with rows that are read one after the other. The sums are equal: those of opaque rows are
+/// exact, and those of others are added in the same order.
+fn reduced_rows<const N: usize, const OUT: usize>(
+    source: &mut impl Source,
+    from: (u32, u32),
+    to: (u32, u32),
+) -> Result<Vec<u8>, Stop> {
+    let rows = Rows::new(from.1, to.1);
+    let mut row = vec![0; index(from.0.into()) * N];
+    let mut read = 0;
+    let means = means::<f32, N, OUT>(rows, from.0, to, |sums, span| {
+        sums.fill(0.0);
+        for y in span.first..=span.last {
+            // The last row of a span may be the first one of the next.
+            if y == read {
+                source.next(&mut row).map_err(|_| Stop::Undecodable)?;
+                read += 1;
+                if is_translucent(N) && !is_translucent(OUT) && !is_opaque::<N>(&row) {
+                    return Err(Stop::Translucent);
+                }
+            }
+            let weight = if y == span.first {
+                span.first_weight
+            } else if y == span.last {
+                span.last_weight
+            } else {
+                rows.to
+            };
+            if is_translucent(OUT) {
+                add_translucent::<N>(sums, &row, weight);
+            } else {
+                add_row(sums, &row, weight.into());
+            }
+        }
+        Ok(())
+    })?;
+    source.finish().map_err(|_| Stop::Undecodable)?;
+    Ok(means)
 }
 
 /// Returns the means of spans of rows that `add` sums up.
@@ -208,8 +317,8 @@ fn means<S: Sum, const N: usize, const OUT: usize>(
     rows: Rows,
     from_width: u32,
     to: (u32, u32),
-    add: impl Fn(&mut [S], &Span),
-) -> Vec<u8> {
+    mut add: impl FnMut(&mut [S], &Span) -> Result<(), Stop>,
+) -> Result<Vec<u8>, Stop> {
     let unit = 1.0 / (from_width as f32 * f32::from(rows.from));
     let columns: Vec<Step> = steps(from_width, to.0, unit).collect();
     let stride = index(from_width.into()) * N;
@@ -219,7 +328,7 @@ fn means<S: Sum, const N: usize, const OUT: usize>(
     let mut means = vec![0.0; columns.len() * OUT + LANES];
     let places = out.chunks_exact_mut((columns.len() * OUT).max(1));
     for (places, span) in places.zip(rows.spans()) {
-        add(sums.get_mut(..stride).unwrap_or_default(), &span);
+        add(sums.get_mut(..stride).unwrap_or_default(), &span)?;
         let whole_weight = unit * to.0 as f32;
         if across::<S, N, OUT>(&sums, &columns, whole_weight, &mut means).is_none() {
             break;
@@ -229,7 +338,7 @@ fn means<S: Sum, const N: usize, const OUT: usize>(
         }
         places.iter_mut().zip(&means).for_each(|(place, mean)| *place = rounded(*mean));
     }
-    out
+    Ok(out)
 }
 
 /// Sets the sums of the columns to those of a span. They are exact: the weights add up to at most [`SIDE_MAX`] rows, so
@@ -239,16 +348,20 @@ fn add_rows<'a, S: Sum>(
     span: &Span,
     whole_weight: u16,
     row: impl Fn(usize) -> &'a [u8],
-) {
+) -> Result<(), Stop> {
     let weights = (S::from(span.first_weight), S::from(span.last_weight));
     for ((sum, first), last) in sums.iter_mut().zip(row(span.first)).zip(row(span.last)) {
         *sum = S::from(*first) * weights.0 + S::from(*last) * weights.1;
     }
     for y in span.first + 1..span.last {
-        let weight = S::from(whole_weight);
-        for (sum, sample) in sums.iter_mut().zip(row(y)) {
-            *sum = *sum + S::from(*sample) * weight;
-        }
+        add_row(sums, row(y), S::from(whole_weight));
+    }
+    Ok(())
+}
+
+fn add_row<S: Sum>(sums: &mut [S], row: &[u8], weight: S) {
+    for (sum, sample) in sums.iter_mut().zip(row) {
+        *sum = *sum + S::from(*sample) * weight;
     }
 }
 
@@ -310,7 +423,7 @@ fn divide_by_opacity<const N: usize>(pixel: &mut [f32; N]) {
 /// Rounds a mean: added to the number whose last bit stands for one, its fraction goes. A half goes up, even if the
 /// arithmetic before has left it a little short.
 #[inline]
-fn rounded(mean: f32) -> u8 {
+pub(super) fn rounded(mean: f32) -> u8 {
     const SHORT_MAX: f32 = 1.0 / 1024.0;
     const ONES: f32 = 8_388_608.0;
     let [low, ..] = (mean + SHORT_MAX + ONES).to_bits().to_le_bytes();

@@ -1,6 +1,6 @@
 //! Thumbnail cache on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, least recently used first.
 //!
-//! It may be deleted while the server is down. A file is `bbthumb3`, the kind (0 is PNG, 1 is JPEG), width, height
+//! It may be deleted while the server is down. A file is `bbthumb4`, the kind (0 is PNG, 1 is JPEG), width, height
 //! and a CRC-32 (little-endian) over the file's name, these three and the image; then the image. A file is moved into
 //! place when it is complete and never synced: a damaged one is detected when read, and made again. So are `bbthumb1`
 //! and `bbthumb2`, which other encoders made.
@@ -29,7 +29,7 @@ use crate::service::disk_room::has_room;
 /// The bytes of the disk that the cache may take.
 pub const THUMBNAIL_CACHE_BYTES_MAX: u64 = 256 << 20;
 
-const MAGIC: &[u8; 8] = b"bbthumb3";
+const MAGIC: &[u8; 8] = b"bbthumb4";
 const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
 /// Media types by their number in a file.
 const KINDS: [&str; 2] = ["image/png", "image/jpeg"];

@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use blackboard_thumbnail::{SNIFFED_BYTES, Thumbnail, Undecodable};
+use blackboard_thumbnail::{Bounds, SNIFFED_BYTES, Thumbnail, Undecodable};
 use parking_lot::Mutex;
 
 use super::{Service, ServiceError};
@@ -213,8 +213,8 @@ impl Service {
         }
         let store = Arc::clone(&self.inner.deps.store);
         let read = move || store.blob(session, digest);
-        let max = max_px.map(NonZeroU32::get);
-        let made = self.inner.images.thumbnails.pool.make(read, max).await?;
+        let bounds = Bounds::px(max_px.map(NonZeroU32::get));
+        let made = self.inner.images.thumbnails.pool.make(read, bounds).await?;
         let made = made.map_err(|error| self.image_error(board, error))?;
         self.inner.images.thumbnails.note(digest, max_px, &made);
         if let (Ok(made), Some(life)) = (&made, board.life()) {

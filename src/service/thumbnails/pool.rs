@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blackboard_thumbnail::{Thumbnail, Undecodable};
+use blackboard_thumbnail::{Bounds, Thumbnail, Undecodable};
 use tokio::sync::Semaphore;
 
 use crate::fairness::{Limiter, Place, Share};
@@ -51,13 +51,15 @@ impl Pool {
     pub(super) async fn make(
         &self,
         read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
-        max_px: Option<u32>,
+        bounds: Bounds,
     ) -> Result<Made, ServiceError> {
         let job = self.jobs.wait(1, TURN_WAIT_MAX).await;
         let job = job.map_err(|_| ServiceError::Overloaded)?;
         let reading = tokio::task::spawn_blocking(move || {
-            let probed =
-                read().map(|bytes| blackboard_thumbnail::probe(&bytes).map(|probe| (probe, bytes)));
+            let probe = |bytes: Vec<u8>| {
+                blackboard_thumbnail::probe(&bytes, bounds).map(|probe| (probe, bytes))
+            };
+            let probed = read().map(probe);
             (probed, job)
         });
         let (probed, job) = reading.await.map_err(|_| ServiceError::Fault)?;
@@ -71,7 +73,7 @@ impl Pool {
         let memory = Arc::clone(&self.memory).acquire_many_owned(units).await;
         let memory = memory.map_err(|_| ServiceError::Stopping)?;
         let making = tokio::task::spawn_blocking(move || {
-            let made = blackboard_thumbnail::make(&bytes, max_px);
+            let made = blackboard_thumbnail::make(&bytes, bounds);
             drop((bytes, memory, job));
             made
         });

@@ -15,11 +15,12 @@ fn what_once_was_found_is_answered_without_a_panic() {
     for entry in fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();
         let bytes = fs::read(&path).unwrap();
-        let probed = probe(&bytes);
+        let probed = probe(&bytes, Bounds::default());
         for max_px in [None, Some(1), Some(37)] {
             let mut thumbnail = Err(Undecodable::Unknown);
             // Unlike `make`, `made` does not catch a panic.
-            let took = allocation_counter::measure(|| thumbnail = made(&bytes, max_px)).bytes_max;
+            let took = allocation_counter::measure(|| thumbnail = made(&bytes, Bounds::px(max_px)))
+                .bytes_max;
             let need = probed.map_or(0, |probe| probe.need);
             assert!(took <= 2 * need + BESIDES, "{}: {took} for {need}", path.display());
             match thumbnail {
@@ -27,10 +28,15 @@ fn what_once_was_found_is_answered_without_a_panic() {
                     let (width, height) = thumbnail.size;
                     assert!(max_px.is_none_or(|max_px| width.max(height) <= max_px));
                     assert_eq!(media_type(&thumbnail.bytes), Some(thumbnail.media_type));
-                    assert_eq!(made(&bytes, max_px), Ok(thumbnail), "{}", path.display());
+                    assert_eq!(
+                        made(&bytes, Bounds::px(max_px)),
+                        Ok(thumbnail),
+                        "{}",
+                        path.display()
+                    );
                     kinds.push(media_type(&bytes));
                 }
-                Err(_) => assert!(made(&bytes, max_px).is_err(), "{}", path.display()),
+                Err(_) => assert!(made(&bytes, Bounds::px(max_px)).is_err(), "{}", path.display()),
             }
         }
     }

@@ -107,6 +107,12 @@ fn frame_size(body: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_le_bytes([w0, w1, w2, 0]) + 1, u32::from_le_bytes([h0, h1, h2, 0]) + 1))
 }
 
+/// Returns the body of the file's first chunk of this name.
+pub(super) fn body<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    let mut chunks = chunks(bytes.get(FILE_HEAD..)?);
+    chunks.find(|(found, _)| *found == name).map(|(_, body)| body)
+}
+
 /// Iterates over the chunks with their names. The last chunk may be cut off.
 fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     std::iter::from_fn(move || {
