@@ -207,3 +207,24 @@ async fn words_of_an_older_version_are_made_anew() {
         assert_eq!(hits[0]["snippet"], "<mark>게임</mark>을 했다");
     }
 }
+
+/// Of words that PostgreSQL has no room for, the first ones count; none may stop the others.
+#[tokio::test]
+async fn entries_of_very_many_words_keep_none_from_being_found() {
+    let server = Server::start();
+    let (large, other) = (server.board("large"), server.board("other"));
+    // Chinese characters, each of which is a word.
+    let different: String = ('\u{20000}'..='\u{32000}').take(65_500).collect();
+    let same = "a ".repeat(120_000);
+    for text in [format!("begin {different}"), format!("begin {same}"), "begin, after".to_owned()] {
+        large.post("requests", &json!({"t": text}).to_string()).await.is(201);
+    }
+    other.post("requests", r#"{"t":"after"}"#).await.is(201);
+    for (name, query, hits) in [("large", "begin", 3), ("large", "after", 1), ("other", "after", 1)]
+    {
+        let last = server.board(name).get("").await.revision();
+        let path = format!("/v1/search?q={query}&session={name}&min_revision={last}&wait=30s");
+        let page = server.get(&path).await.is(200).json();
+        assert_eq!(page["hits"].as_array().unwrap().len(), hits, "{name}: {query}");
+    }
+}

@@ -23,6 +23,16 @@ use crate::store::{StoreError, TextChange, TextFound, TextLog, TextQuery, TextSt
 /// The last place in a text that a vector of PostgreSQL tells.
 const PLACE_MAX: u32 = 16_383;
 
+/// The maximum size of a vector in bytes: PostgreSQL rejects one of 1 MiB. Further words are not found.
+const VECTOR_BYTES_MAX: usize = 1_000_000;
+
+/// The bytes that a vector has of a word besides its letters, and of each of its places, at most.
+const WORD_BYTES: usize = 3;
+const PLACE_BYTES: usize = 2;
+
+/// The number of places of a word that a vector keeps: the first ones.
+const PLACES_MAX: usize = 255;
+
 /// The bits of a position that have the revision. Those above have the version of the words, so that a server of another version,
 /// which may lead before or after, finds that it has to make them anew.
 const REVISION_BITS: u32 = 48;
@@ -54,12 +64,28 @@ const fn revision_at(position: i64, version: i64) -> Revision {
     Revision(if is_of_it { (position - (version << REVISION_BITS)).cast_unsigned() } else { 0 })
 }
 
-/// Returns the words as PostgreSQL reads a vector.
+/// Returns the words as PostgreSQL reads a vector, each once: it counts what it reads against the size.
 fn vector(mark: &str, words: &[(String, u32)]) -> String {
-    let mut out = String::new();
+    let (mut known, mut bytes) = (BTreeMap::<&str, Vec<u32>>::new(), 0);
     for (word, place) in words {
+        let is_new = !known.contains_key(word.as_str());
+        let more = PLACE_BYTES + if is_new { mark.len() + word.len() + WORD_BYTES } else { 0 };
+        if bytes + more > VECTOR_BYTES_MAX {
+            break;
+        }
+        let (places, place) = (known.entry(word).or_default(), *place.min(&PLACE_MAX));
+        if places.len() < PLACES_MAX && places.last() != Some(&place) {
+            places.push(place);
+            bytes += more;
+        }
+    }
+    let mut out = String::new();
+    for (word, places) in known {
         let space = if out.is_empty() { "" } else { " " };
-        write!(out, "{space}{}:{}", quoted(mark, word), place.min(&PLACE_MAX)).ok();
+        write!(out, "{space}{}", quoted(mark, word)).ok();
+        for (at, place) in places.iter().enumerate() {
+            write!(out, "{}{place}", if at == 0 { ':' } else { ',' }).ok();
+        }
     }
     out
 }
@@ -287,10 +313,21 @@ mod tests {
     #[test]
     fn words_stand_quoted_behind_their_mark() {
         let words = [("it's".to_owned(), 1), ("a\\b".to_owned(), 20_000)];
-        assert_eq!(vector("m ", &words), r"'m it''s':1 'm a\\b':16383");
+        assert_eq!(vector("m ", &words), r"'m a\\b':16383 'm it''s':1");
         let wanted = [("a".to_owned(), false), ("b".to_owned(), true)];
         let query = query(&wanted, &[("c".to_owned(), false)]);
         assert_eq!(query.replace(MARK, "m "), "'m a' & 'm b':* & !'m c'");
+    }
+
+    #[test]
+    fn a_vector_has_each_word_once_and_ends_at_its_bound() {
+        let words = ["b", "a", "b"].map(str::to_owned).into_iter().zip(1..).collect::<Vec<_>>();
+        assert_eq!(vector("m ", &words), "'m a':2 'm b':1,3");
+        let places = |words: &[_]| vector("mark ", words).matches([':', ',']).count();
+        let different: Vec<_> = (0..100_000).map(|n| (format!("{n:06}"), 1)).collect();
+        assert_eq!(places(&different), VECTOR_BYTES_MAX / 16);
+        let same: Vec<_> = (1..100_000).map(|place| ("same".to_owned(), place)).collect();
+        assert_eq!(places(&same), PLACES_MAX);
     }
 
     #[test]
