@@ -71,7 +71,9 @@ pub use values::claim::{Claim, Done, Failed, Fence, Work};
 pub use values::code::Code;
 pub use values::cost::{Budget, Cost};
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
-pub use values::image::{IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, NotAnImage, Screenshot};
+pub use values::image::{
+    DataUrl, IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, NotAnImage, Screenshot, forgiving_base64,
+};
 pub use values::item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use values::json::Json;
 pub use values::media_type::{InvalidMediaType, MEDIA_TYPE_BYTES_MAX, MediaType};

@@ -90,7 +90,12 @@ async fn images_are_told_their_media_type() {
     let entry = board.get("screenshots/1?images=inline").await.json();
     assert_eq!(entry["item"]["image_str"], data_url("image/png", &png()));
     let unknown = posted(&board, "screenshots", "application/octet-stream", vec![0; 20]).await;
-    hints(&unknown, 415, "unsupported-media-type", &["image/png"]);
+    hints(
+        &unknown,
+        422,
+        "not-an-image",
+        &["image/png, image/jpeg, image/webp, image/gif, image/bmp"],
+    );
     let as_jpg = posted(&board, "screenshots", "image/jpg", png()).await;
     hints(&as_jpg, 422, "not-an-image", &["not 'image/jpeg'"]);
 }
@@ -124,6 +129,40 @@ async fn an_image_str_that_is_no_image_is_kept_and_said() {
     let many = format!("[{}]", vec!["{\"image_str\":\"x\"}"; 200].join(","));
     let many = warnings(&board.post("screenshots", &many).await);
     assert_eq!(many.as_array().map(Vec::len), Some(100), "the list is bounded");
+}
+
+#[tokio::test]
+async fn every_way_in_takes_the_data_urls_of_browsers() {
+    const GIF: &str = "R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7";
+    const HEIC: &str = "data:image/heic; base64,AAAAGGZ0eXBoZWljAAAAAG1pZjFoZWlj";
+    let server = Server::start();
+    let board = server.made("s").await;
+    let warnings = |answer: &Answer| answer.json()["warnings"].clone();
+    for url in [
+        format!("data:image/gif;BASE64,{GIF}"),
+        format!("data:image/gif; base64,{GIF}"),
+        format!("data:IMAGE/GIF;base64,{GIF}"),
+        format!("data:image/gif;base64,{}\n{}", &GIF[..20], &GIF[20..]),
+    ] {
+        let item = |url: &str| serde_json::json!({ "metadata": null, "image_str": url });
+        let lines = format!("{}\n{}\n", item(&url), item(HEIC));
+        let both = serde_json::json!([item(&url), item(HEIC)]).to_string();
+        let append = serde_json::json!({ "append": "screenshots", "item": item(&url) });
+        let append = serde_json::json!({ "then": [append] }).to_string();
+        let whole = serde_json::json!({ "screenshots": [item(&url), item(HEIC)] }).to_string();
+        for (answer, warned) in [
+            (board.post("screenshots", &both).await, 1),
+            (posted(&board, "screenshots", "application/x-ndjson", lines.into_bytes()).await, 1),
+            (board.put("screenshots", &both).await, 1),
+            (board.post("transactions", &append).await, 0),
+            (board.put("blackboard", &whole).await, 0),
+        ] {
+            let warnings = warnings(answer.succeeded());
+            assert_eq!(warnings.as_array().map_or(0, Vec::len), warned, "{answer}");
+        }
+        let read = board.get("screenshots?images=inline").await.json();
+        assert_eq!(read["entries"][0]["item"]["image_str"], url, "it stays the string it was");
+    }
 }
 
 #[test]

@@ -255,6 +255,10 @@ impl Intake {
                 Some(found) => {
                     format!("the bytes are an image of type '{found}', not '{media_type}'")
                 }
+                None if wanted.is_none() => {
+                    let known: Vec<&str> = IMAGE_TYPES.iter().map(|(name, _)| *name).collect();
+                    format!("the bytes are not an image of a known kind: {}", known.join(", "))
+                }
                 None => format!("the bytes are not an image of type '{media_type}'"),
             };
             return Err(Refusal::new(Code::NotAnImage, detail));

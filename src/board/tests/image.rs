@@ -226,7 +226,7 @@ proptest! {
 
 #[test]
 fn a_string_that_is_no_image_is_kept_with_a_warning() {
-    use crate::board::NotAnImage::{NoDataUrl, NotBase64, OtherBytes};
+    use crate::board::NotAnImage::{NoDataUrl, NotBase64, OtherBytes, UnknownKind};
     const GIF: &str = "R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7";
     for (url, expected) in [
         ("", Some(NoDataUrl)),
@@ -240,8 +240,20 @@ fn a_string_that_is_no_image_is_kept_with_a_warning() {
         (&format!("data:image/png;base64,{GIF}"), Some(OtherBytes)),
         ("data:image/gif;base64,eA==", Some(OtherBytes)),
         (&format!("data:image/gif;base64,{GIF}"), None),
-        ("data:image/svg+xml,%3Csvg/%3E", None),
-        ("data:image/svg+xml;base64,PHN2Zy8+", None),
+        (&format!("data:IMAGE/GIF;base64,{GIF}"), None),
+        (&format!("data:image/gif;BASE64,{GIF}"), None),
+        (&format!("data:image/gif; base64,{GIF}"), None),
+        (&format!("data:image/gif;base64,{}\\r\\n{}", &GIF[..20], &GIF[20..]), None),
+        (&format!("data:image/gif;base64,{} {}", &GIF[..20], &GIF[20..]), None),
+        (&format!("data:image/png;BASE64,{GIF}"), Some(OtherBytes)),
+        ("data:image/gif; base64,eA", Some(OtherBytes)),
+        // Another name of a kind that is known.
+        (&format!("data:image/x-gif;base64,{GIF}"), None),
+        ("data:image/svg+xml,%3Csvg/%3E", Some(UnknownKind)),
+        ("data:image/svg+xml;base64,PHN2Zy8+", Some(UnknownKind)),
+        ("data:image/heic;base64,AAAAGGZ0eXBoZWljAAAAAG1pZjFoZWlj", Some(UnknownKind)),
+        ("data:image/avif;BASE64,AAAAGGZ0eXBhdmlmAAAAAG1pZjFoZWlj", Some(UnknownKind)),
+        ("data:image/tiff;base64,SUkqAAgAAAA=", Some(UnknownKind)),
     ] {
         let text = format!("{{\"image_str\":\"{url}\"}}");
         let shot = Screenshot::from_json(&text).unwrap();
@@ -249,5 +261,52 @@ fn a_string_that_is_no_image_is_kept_with_a_warning() {
     }
     for text in ["{}", "{\"image_str\":null}", "{\"image_str\":1}", "\"shot.png\""] {
         assert_eq!(Screenshot::from_json(text).unwrap().not_an_image, None, "{text}");
+    }
+}
+
+#[test]
+fn a_data_url_is_read_as_a_browser_reads_it() {
+    let bytes = [0xfb, 0xef, 0xff, 0xfe];
+    for url in [
+        "data:image/png;base64,++///g==",
+        "data:image/png;base64,++///g",
+        "data:image/png;BASE64,++///g==",
+        "DATA:IMAGE/PNG;Base64,++///g==",
+        "data:image/png; base64,++///g==",
+        "data:image/png;name=a.png;base64,++///g==",
+        " data:image/png;base64,++///g==\n",
+        "data:image/png;base64,\n ++/\t//\r\ng= =",
+        "data:image/png;base64,--___g",
+        "data:image/png;base64,--___g==",
+        "data:image/png;base64,%2B%2b///g%3D%3D",
+        // Bits beyond the last byte.
+        "data:image/png;base64,++///h==",
+    ] {
+        let text = format!("{{\"a\":1,\"image_str\":{}}}", serde_json::to_string(url).unwrap());
+        let shot = cut(&text);
+        assert_eq!(again(&shot), text, "the string stays as it was");
+        let read = match shot.bytes {
+            Some(bytes) => bytes,
+            None => DataUrl::of(&shot.item).unwrap().bytes,
+        };
+        assert_eq!(read, bytes, "{url}");
+        assert_eq!(DataUrl::parse(url).unwrap().media_type, "image/png", "{url}");
+    }
+    for url in [
+        "",
+        "data:",
+        "data:image/png,AAEC",
+        "data:image/png;base64",
+        "data:image/png;base64,",
+        "data:image/png;base64,A",
+        "data:image/png;base64,AA=",
+        "data:image/png;base64,AA===",
+        "data:image/png;base64,AA=A",
+        "data:image/png;base64,AA.A",
+        "data:image/png;base64x,AAEC",
+        "data:image/png;base 64,AAEC",
+        "https://example.org/a.png",
+    ] {
+        assert_eq!(DataUrl::parse(url), None, "{url}");
     }
 }

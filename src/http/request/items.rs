@@ -39,7 +39,9 @@ pub(crate) async fn posted(
         return Box::pin(multipart(headers, bytes)).await;
     }
     let sent = if log == LogName::Screenshots { image_type(sent, &bytes) } else { sent };
-    let is_image = log == LogName::Screenshots && IMAGE_TYPES.iter().any(|(name, _)| *name == sent);
+    // Unspecified bytes can only be meant as an image.
+    let is_image = log == LogName::Screenshots
+        && (sent == UNSPECIFIED || IMAGE_TYPES.iter().any(|(name, _)| *name == sent));
     let is_text = sent == "application/json" || LINES.contains(&sent.as_str());
     if !is_text && !is_image {
         return Err(refused(&log, &sent, &bytes));

@@ -12,7 +12,9 @@ use crate::api::intake::items::Intake;
 use crate::api::offload::work;
 use crate::api::refusal::{Refusal, invalid_field, no_entry};
 use crate::board::json::{self, Kind};
-use crate::board::{Board, Code, Command, Image, LogCommand, LogName, Seq};
+use crate::board::{
+    Board, Code, Command, DataUrl, Image, LogCommand, LogName, Seq, forgiving_base64,
+};
 use crate::mcp::call::answer::{Answer, Failure, marked};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -57,20 +59,18 @@ fn screenshot(image: &str, metadata: Option<&str>) -> Result<Intake, Refusal> {
         return Err(refused("expected a data URL, as a string"));
     }
     let url = json::decode(image);
-    let (media_type, data) = match url.trim().strip_prefix(DATA) {
-        Some(rest) => {
-            let parts = rest.split_once(";base64,");
-            let (media_type, data) =
-                parts.ok_or_else(|| refused("expected data:image/png;base64, and the image"))?;
-            (Some(media_type), data)
-        }
-        None => (None, url.trim()),
+    let (media_type, bytes) = if url.trim_start().starts_with(DATA) {
+        let read = DataUrl::parse(&url);
+        let read = read.ok_or_else(|| refused("expected data:image/png;base64, and the image"))?;
+        (Some(read.media_type), read.bytes)
+    } else {
+        let bytes = forgiving_base64(url.as_bytes());
+        (None, bytes.ok_or_else(|| refused("the data is not base64"))?)
     };
-    let bytes = STANDARD.decode(data).map_err(|_| refused("the data is not base64"))?;
     let none =
         || Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image");
     let found = blackboard_thumbnail::media_type(&bytes).ok_or_else(none)?;
-    let media_type = media_type.unwrap_or(found).to_owned();
+    let media_type = media_type.unwrap_or_else(|| found.to_owned());
     let mut intake = Intake::default();
     intake.take_image(&media_type, bytes, metadata, "")?;
     Ok(intake)

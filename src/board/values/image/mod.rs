@@ -2,6 +2,10 @@
 //!
 //! The data URL is cut out of the item and rebuilt exactly.
 
+mod data_url;
+
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use blackboard_thumbnail::{IMAGE_TYPES, recognise};
@@ -9,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::json;
 use crate::board::{Digest, InvalidItem, Item};
+
+pub use data_url::{DataUrl, forgiving_base64};
 
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
@@ -95,8 +101,13 @@ pub enum NotAnImage {
     )]
     NoDataUrl,
     /// The data URL cannot be decoded.
-    #[error("the data URL is not in canonical base64 (RFC 4648, section 4); it was kept as it is")]
+    #[error("the data of the URL is not base64 (RFC 4648); it was kept as it is")]
     NotBase64,
+    /// The bytes are no image that can be shown.
+    #[error(
+        "no model is shown the bytes: they are not a PNG, JPEG, WebP, GIF or BMP; they were kept as they are, convert the image to show it"
+    )]
+    UnknownKind,
     /// The bytes are another type of image, or none.
     #[error(
         "the bytes are not an image of the type that the data URL names; they were kept as they are"
@@ -108,7 +119,7 @@ impl Screenshot {
     /// Parses a screenshot from checked JSON: an object, or a string as `{"text": …}`.
     ///
     /// Cuts out an `image_str` that is a canonical base64 data URL. Any other value stays in the item, as in the
-    /// original. So does a data URL that cannot be rebuilt exactly from its bytes.
+    /// original. So does a data URL that cannot be rebuilt exactly from its bytes; [`DataUrl::of`] decodes it.
     ///
     /// # Errors
     ///
@@ -116,7 +127,7 @@ impl Screenshot {
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
         let text = json::one_line(text);
         let Some(found) = find(&text) else {
-            let not_an_image = image_str(&text).and_then(|(_, url)| NotAnImage::of_text(url));
+            let not_an_image = image_text(&text).and_then(|url| NotAnImage::of_text(&url));
             return Ok(Self { item: Item::from_json(&text)?, bytes: None, not_an_image });
         };
         let bytes_len = found.bytes.len();
@@ -125,7 +136,7 @@ impl Screenshot {
         }
         let cut = format!("{}{}", found.before, found.after);
         let image = Image::new(found.before.len(), found.head.to_owned(), &found.bytes);
-        let not_an_image = NotAnImage::of_bytes(&image, &found.bytes);
+        let not_an_image = NotAnImage::of_bytes(image.media_type(), &found.bytes);
         let item = Item::from_object(&cut, Some(image))?;
         Ok(Self { item, bytes: Some(found.bytes), not_an_image })
     }
@@ -150,7 +161,7 @@ impl Screenshot {
         json::quote(image_path, &mut text);
         text.push_str(",\"image_str\":\"");
         let image = Image::new(text.len(), Image::head_of(media_type), &bytes);
-        let not_an_image = NotAnImage::of_bytes(&image, &bytes);
+        let not_an_image = NotAnImage::of_bytes(media_type, &bytes);
         text.push_str("\"}");
         let item = Item::from_object(&text, Some(image))?;
         Ok(Self { item, bytes: Some(bytes), not_an_image })
@@ -172,23 +183,29 @@ impl Image {
 impl NotAnImage {
     /// Examines a string that cannot be stored as bytes.
     fn of_text(url: &str) -> Option<Self> {
-        let head = url.split_inclusive(',').next().unwrap_or_default();
+        if let Some(url) = DataUrl::parse(url) {
+            return Self::of_bytes(&url.media_type, &url.bytes);
+        }
+        let head = url.split_inclusive(',').next().unwrap_or_default().to_ascii_lowercase();
         if !head.starts_with("data:image/") || !head.ends_with(',') {
             return Some(Self::NoDataUrl);
         }
-        // Other encodings, such as that of an SVG's text, are not examined.
-        head.ends_with(";base64,").then_some(Self::NotBase64)
+        // Other encodings have text, such as that of an SVG.
+        Some(if head.ends_with("base64,") { Self::NotBase64 } else { Self::UnknownKind })
     }
 
-    /// Examines the decoded bytes of a data URL. Types that the server does not know are not examined.
-    fn of_bytes(image: &Image, bytes: &[u8]) -> Option<Self> {
-        let media_type = image.media_type();
+    /// Examines the decoded bytes of a data URL.
+    fn of_bytes(media_type: &str, bytes: &[u8]) -> Option<Self> {
+        let media_type = media_type.to_ascii_lowercase();
         if !media_type.starts_with("image/") {
             return Some(Self::NoDataUrl);
         }
-        let (_, kind) = IMAGE_TYPES.iter().find(|(name, _)| *name == media_type)?;
         let found = recognise(bytes).map(|(kind, _)| kind);
-        (found != Some(*kind)).then_some(Self::OtherBytes)
+        match IMAGE_TYPES.iter().find(|(name, _)| *name == media_type) {
+            Some((_, kind)) => (found != Some(*kind)).then_some(Self::OtherBytes),
+            // Another name of a known kind, such as image/jpg, or a kind that is not known.
+            None => found.is_none().then_some(Self::UnknownKind),
+        }
     }
 }
 
@@ -216,12 +233,22 @@ fn find(text: &str) -> Option<Found<'_>> {
 
 /// Finds the last `image_str` of an object, if it is a string, with its offset. Escapes stay.
 fn image_str(text: &str) -> Option<(usize, &str)> {
+    let member = image_member(text)?;
+    let url = member.value.strip_prefix('"')?.strip_suffix('"')?;
+    Some((member.value_at + 1, url))
+}
+
+/// Returns the last `image_str` of an object without its escapes, if it is a string.
+pub(super) fn image_text(text: &str) -> Option<Cow<'_, str>> {
+    let member = image_member(text)?;
+    member.value.starts_with('"').then(|| json::decode(member.value))
+}
+
+fn image_member(text: &str) -> Option<json::Member<'_>> {
     if json::kind(text) != json::Kind::Object {
         return None;
     }
-    let member = json::members(text).filter(|m| json::decode(m.name) == IMAGE_MEMBER).last()?;
-    let url = member.value.strip_prefix('"')?.strip_suffix('"')?;
-    Some((member.value_at + 1, url))
+    json::members(text).filter(|member| json::decode(member.name) == IMAGE_MEMBER).last()
 }
 
 /// Returns true for `data:`, a media type, parameters, and `;base64,`.
