@@ -11,8 +11,8 @@ use crate::bounds::{constant, quantity};
 use crate::{blocks, documents, files, root, spans};
 
 /// Options in sentences that are not of `blackboard`, or only with a feature.
-const OTHER_OPTIONS: [&str; 6] =
-    ["--features", "--long", "--model", "--model-name", "--otlp-endpoint", "--script"];
+const OTHER_OPTIONS: [&str; 7] =
+    ["--features", "--long", "--model", "--model-name", "--otlp-endpoint", "--script", "--upgrade"];
 
 /// Routes of other servers that documents name.
 const OTHER_ROUTES: [&str; 1] = ["chat/completions"];
@@ -341,4 +341,25 @@ fn the_blocks_for_a_shell_are_read_by_a_shell() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_of_token_weights_is_the_codes() {
+    let code = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let table = fs::read_to_string(root().join("docs/reference/tokens.md")).unwrap();
+    let numbers = |row: &str, between: &str| -> Vec<u32> {
+        row.split(between).filter_map(|cell| cell.trim().parse().ok()).collect()
+    };
+    let rows = code.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once("], // "));
+    let mut code: Vec<_> =
+        rows.map(|(row, name)| (name.trim(), numbers(row, ","))).collect::<Vec<_>>();
+    let base64 = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let (_, base64) = base64.split_once("BASE64: [u16; 4] = [").unwrap();
+    code.push(("character of base64", numbers(base64.trim_end_matches("];\n"), ",")));
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let documented: Vec<_> = rows
+        .map(|(name, row)| (name.trim(), numbers(row, "|")))
+        .filter(|(_, row)| row.len() == 4)
+        .collect();
+    assert_eq!(documented, code);
 }

@@ -27,10 +27,9 @@ fn files(folder: &str, suffix: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, suffix: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();
-            let name = path.file_name().unwrap_or_default();
-            if path.is_dir()
-                && !["node_modules", "target", ".venv"].iter().any(|other| name == *other)
-            {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_other = name.starts_with('.') || name == "node_modules" || name == "target";
+            if path.is_dir() && !is_other {
                 walk(&path, suffix, found);
             } else if path.is_file() && path.extension().unwrap_or_default() == suffix {
                 found.push(path);

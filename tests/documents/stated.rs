@@ -30,7 +30,7 @@ const STATED: [(&str, &str, &str, &str); 84] = [
         "crates/exact-json/src/check.rs",
         "INTEGER_DIGITS_MAX",
     ),
-    ("docs/reference/limits.md", "| image | ", "src/board/values/image.rs", "IMAGE_BYTES_MAX"),
+    ("docs/reference/limits.md", "| image | ", "src/board/values/image/mod.rs", "IMAGE_BYTES_MAX"),
     (
         "docs/reference/limits.md",
         "| media type of a blob, with its parameters | ",

@@ -133,7 +133,8 @@ fn fault((query, found, others): &Row, status: u16, page: &Value) -> Option<Stri
     }
     let hits = page["hits"].as_array().unwrap();
     let seqs: BTreeSet<u64> = hits.iter().map(|hit| hit["seq"].as_u64().unwrap()).collect();
-    let text = |seq: &u64| found.iter().chain(*others).nth(*seq as usize - 1).unwrap();
+    let text =
+        |seq: &u64| found.iter().chain(*others).nth(usize::try_from(*seq).unwrap() - 1).unwrap();
     let wanted: BTreeSet<u64> = (1..=found.len() as u64).collect();
     if seqs != wanted {
         let lacks: Vec<_> = wanted.difference(&seqs).map(text).collect();
