@@ -369,7 +369,7 @@ async def test_data_cannot_leave_its_marks(server: Server, session: str) -> None
 async def test_what_is_left_out_is_said_and_reached(server: Server, session: str) -> None:
     board = server.board(session)
     for start in range(0, 300, 50):
-        board.post("trajectories", *({"step": step, "text": "x" * 400} for step in range(start, start + 50)))
+        board.post("trajectories", *({"step": step, "text": "word " * 80} for step in range(start, start + 50)))
     async with server.raw(query=f"?session={session}") as raw:
         seen: list[int] = []
         arguments: dict[str, Any] = {"log": "trajectories"}

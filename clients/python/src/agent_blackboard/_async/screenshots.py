@@ -20,8 +20,8 @@ class AsyncScreenshots(AsyncLog):
     ) -> Appended:
         """Append an image from a path, bytes or a PIL image.
 
-        `image_path` is a label, the path by default. A step with the member `screenshot`, the seq, is shown with the image by
-        the page. Raises UnsupportedValue for what is no image, and OSError.
+        `image_path` is a label, the path by default. A step with the member `screenshot`, the seq, is shown with the
+        image by the page. Raises UnsupportedValue for what is no image, and OSError.
         """
         return await self._append(screenshot(image, metadata, image_path), {}, options)
 

@@ -93,7 +93,7 @@ class AsyncTransaction:
         return self._then({"append": log, "item": dict(item) if isinstance(item, Mapping) else {"text": item}})
 
     def append_screenshot(self, image: Image, *, metadata: Any = None, image_path: str | None = None) -> Self:
-        """Append an image from a path, bytes or a PIL image. A step of the transaction names it by the same `image_path`."""
+        """Append an image from a path, bytes or a PIL image. A step names it by the same `image_path`."""
         return self._then({"append": "screenshots", "item": screenshot(image, metadata, image_path)})
 
     def put(self, path: str, value: Any, *, ttl: Seconds | None = None) -> Self:
