@@ -15,7 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", serde_json::to_string(&names())?);
     for line in std::io::stdin().lock().lines() {
         let line: Value = serde_json::from_str(&line?)?;
-        let Counts(counts) = Counts::of(line["text"].as_str().unwrap_or_default());
+        let Counts(counts) =
+            Counts::of(line.get("text").and_then(Value::as_str).unwrap_or_default());
         println!("{}", serde_json::to_string(&counts.to_vec())?);
     }
     Ok(())
