@@ -42,7 +42,7 @@ enum Way {
     JpegRows,
 }
 
-/// What is decoded, known from the header.
+/// The plan of decoding, made from the header.
 struct Plan {
     kind: ImageFormat,
     /// Width and height in the header, and of the result.

@@ -1,4 +1,4 @@
-//! What a picture's file says besides its pixels: how it is to be turned, and the profile of its colours.
+//! Metadata of a picture: its orientation and its colour profile.
 
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageFormat};
@@ -14,7 +14,7 @@ const PNG_SIGNATURE: usize = 8;
 const PNG_LENGTH: usize = 4;
 const PNG_CHECKSUM: usize = 4;
 
-/// What stands before the Exif data of a JPEG, and of some WebP.
+/// The prefix of Exif data in a JPEG, and in some WebP.
 const EXIF: &[u8] = b"Exif\0\0";
 /// The second byte of the marker of a JPEG's segment with Exif data.
 const APP1: u8 = 0xe1;

@@ -27,14 +27,14 @@ pub(super) struct Component {
     pub(super) across: usize,
     pub(super) down: usize,
     quantizer: u8,
-    /// What the coefficients are multiplied by, in the order in which they are stored.
+    /// Factors of the coefficients, in stored order.
     pub(super) factors: [f32; SIDE * SIDE],
     /// The indexes of its tables.
     dc: u8,
     ac: u8,
 }
 
-/// What decoding needs to know.
+/// The parameters of decoding.
 pub(super) struct Header<'a> {
     /// Width and height.
     pub(super) size: (u32, u32),

@@ -1,6 +1,6 @@
 //! Segments of a JPEG before its first scan's data.
 
-/// What each marker begins with.
+/// The first byte of each marker.
 const MARK: u8 = 0xff;
 
 /// The second bytes of markers without a body: the beginning, the end, restarts, and one of no meaning.
@@ -14,7 +14,7 @@ const TEMPORARY: u8 = 0x01;
 pub(in super::super) struct Segment<'a> {
     /// The second byte of its marker.
     pub(in super::super) marker: u8,
-    /// What it contains.
+    /// Its content.
     pub(in super::super) body: &'a [u8],
     /// The bytes of the file after it.
     pub(super) after: &'a [u8],
