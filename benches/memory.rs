@@ -18,6 +18,7 @@ use blackboard::board::{
     SessionId, Terms, Timestamp, Write, decide,
 };
 use blackboard::prompt::list_items;
+use exact_json::python::Characters;
 use tikv_jemallocator::Jemalloc;
 use uuid::Uuid;
 
@@ -96,7 +97,7 @@ fn boards(count: usize, items: usize) -> Vec<Board> {
 
 fn render(board: &Board) {
     for run in board.logs().iter().flat_map(|log| log.runs(0..log.len())) {
-        black_box(list_items(&run, &None));
+        black_box(list_items(&run, &None, Characters::Escaped));
     }
 }
 

@@ -32,7 +32,7 @@ use blackboard::store::{SqliteOptions, SqliteStore};
 use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use exact_json::python;
+use exact_json::python::{self, Characters};
 use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tikv_jemallocator::Jemalloc;
@@ -267,7 +267,7 @@ impl Prompt {
             all.push(Bytes::from(format!(", {begin}{}", list_begin(&heading))));
             let log = self.board.log(&name).unwrap();
             for run in log.runs(0..log.len()) {
-                for piece in list_items(&run, &None).whole() {
+                for piece in list_items(&run, &None, Characters::Escaped).whole() {
                     all.push(piece.slice(mem::take(&mut comma)..));
                 }
             }
