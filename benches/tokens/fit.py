@@ -29,7 +29,6 @@ TABLE = f"{REPO}/docs/reference/tokens.md"
 FAMILIES = ["openai", "anthropic", "gemini", "other"]
 MIDDLE, LEAST, MOST = 1.12, 1.0, 1.25  # of an estimate, as a multiple of the count
 BELOW, ABOVE = 20, 10  # times an ordinary error
-MOST_WEIGHT = 60
 NOISE = 0.1  # of the share of other kinds
 
 # The least weight of a class in tokens, by the beginning of its name.
@@ -43,18 +42,23 @@ FLOORS = {
     "Surrogate": 1.0, "TwoBytes": 1.2, "ThreeBytes": 1.5, "FourBytes": 2.0,
 }  # fmt: skip
 
+# The most weight: a token is at least a byte, Anthropic's count as a fifth more, and an estimate may be a quarter too high.
+CEILING = 6.0
+CEILINGS = {"escape of": 7.5, "run of": 2.5, "run of signs": CEILING, "run of spaces": CEILING, "run of one sign": CEILING}
+
 
 def lines(path):
     with open(path, encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def floor(name):
-    begins = [start for start in FLOORS if name == start or (start.islower() and name.startswith(start))]
-    return FLOORS[max(begins, key=len)] if begins else 0.0
+def bound(table, name, other):
+    """What the table has for the longest beginning of a name. The name of a script is no beginning."""
+    begins = [start for start in table if name == start or (start.islower() and name.startswith(start))]
+    return table[max(begins, key=len)] if begins else other
 
 
-def fitted(classes, shares, floors):
+def fitted(classes, shares, least_and_most):
     """The weights; `classes` are divided by the counts, so that a perfect estimate is 1."""
     count, width = classes.shape
     one, none = identity(count), csr_matrix((count, count))
@@ -62,7 +66,7 @@ def fitted(classes, shares, floors):
     bounds = vstack([hstack([csr_matrix(-classes), none, none, -one, none]), hstack([csr_matrix(classes), none, none, none, -one])])
     price = numpy.concatenate([numpy.full(width, 1e-6), shares / 2, shares / 2, shares * BELOW, shares * ABOVE])
     limits = numpy.concatenate([numpy.full(count, -LEAST), numpy.full(count, MOST)])
-    ranges = [(low, MOST_WEIGHT) for low in floors] + [(0, None)] * (4 * count)
+    ranges = least_and_most + [(0, None)] * (4 * count)
     found = linprog(price, A_ub=bounds.tocsr(), b_ub=limits, A_eq=errors.tocsr(), b_eq=numpy.full(count, MIDDLE), bounds=ranges, method="highs")
     return found.x[:width]
 
@@ -92,7 +96,7 @@ def main():
     for family in FAMILIES:
         tokens = numpy.array([count[family] for count in counts])
         relative = classes / tokens[:, None]
-        found = fitted(relative, shares, [floor(name) for name in names])
+        found = fitted(relative, shares, [(bound(FLOORS, name, 0.0), bound(CEILINGS, name, CEILING)) for name in names])
         weights.append(numpy.ceil(found * 1_000 - 0.3).astype(int))
         report(family, kinds, relative @ (weights[-1] / 1_000))
     rows = [[int(weight) for weight in row] for row in zip(*weights)]

@@ -218,14 +218,15 @@ impl Texts {
     /// Returns the cached weights of the first entries.
     pub(super) fn weights(&self, kind: &TextKind, tokenizer: Tokenizer) -> Option<Arc<[u32]>> {
         let slots = self.0.lock();
-        slots.iter().find(|slot| slot.kind == *kind)?.weight(tokenizer).clone()
+        let slot = slots.iter().find(|slot| slot.kind == *kind)?;
+        tokenizer.of_each(slot.weights.each_ref()).clone()
     }
 
     /// Caches weights of cached texts, unless more were cached in the meantime.
     pub(super) fn keep_weights(&self, kind: &TextKind, tokenizer: Tokenizer, weights: &Arc<[u32]>) {
         let mut slots = self.0.lock();
         let Some(slot) = slots.iter_mut().find(|slot| slot.kind == *kind) else { return };
-        let own = slot.weight_mut(tokenizer);
+        let own = tokenizer.of_each(slot.weights.each_mut());
         if own.as_ref().is_none_or(|own| own.len() < weights.len()) {
             *own = Some(Arc::clone(weights));
         }
@@ -260,26 +261,6 @@ impl Texts {
 }
 
 impl Slot {
-    const fn weight(&self, tokenizer: Tokenizer) -> &Option<Arc<[u32]>> {
-        let [openai, anthropic, gemini, other] = &self.weights;
-        match tokenizer {
-            Tokenizer::OpenAi => openai,
-            Tokenizer::Anthropic => anthropic,
-            Tokenizer::Gemini => gemini,
-            Tokenizer::Other => other,
-        }
-    }
-
-    const fn weight_mut(&mut self, tokenizer: Tokenizer) -> &mut Option<Arc<[u32]>> {
-        let [openai, anthropic, gemini, other] = &mut self.weights;
-        match tokenizer {
-            Tokenizer::OpenAi => openai,
-            Tokenizer::Anthropic => anthropic,
-            Tokenizer::Gemini => gemini,
-            Tokenizer::Other => other,
-        }
-    }
-
     fn part(&self, entries: Range<usize>) -> Option<Self> {
         let weights = |own: &Option<Arc<[u32]>>| {
             let own = own.as_deref()?;

@@ -21,4 +21,15 @@ impl Tokenizer {
         ("gemini", Self::Gemini),
         ("other", Self::Other),
     ];
+
+    /// Returns the family's one of these.
+    #[must_use]
+    pub fn of_each<T>(self, [openai, anthropic, gemini, other]: [T; 4]) -> T {
+        match self {
+            Self::OpenAi => openai,
+            Self::Anthropic => anthropic,
+            Self::Gemini => gemini,
+            Self::Other => other,
+        }
+    }
 }

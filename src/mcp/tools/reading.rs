@@ -62,12 +62,14 @@ pub(crate) fn fit(array: &str, max_tokens: u64, keep: Keep) -> Fitted<'_> {
     let count = all.len();
     let mut kept: Vec<(&str, String)> = Vec::new();
     for element in all {
-        let next = cost + ESTIMATOR.text(element) + comma;
+        let own = ESTIMATOR.text(element);
+        let next = cost + own + comma;
         if next > max && !kept.is_empty() {
             break;
         }
         cost = next;
-        kept.push((element, within(element, max_tokens)));
+        let shown = if own > max { within(element, max_tokens) } else { element.to_owned() };
+        kept.push((element, shown));
         if next > max {
             break;
         }

@@ -21,7 +21,7 @@ const PIECES_MIN: usize = 3;
 /// The classes. Those of several members stand one after the other from their first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Class {
+pub(super) enum Class {
     /// Words of ASCII letters, by length.
     Word = 0,
     /// The letters of a word beyond the longest.

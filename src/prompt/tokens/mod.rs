@@ -14,7 +14,7 @@ use std::ops::{Add, AddAssign, Sub};
 
 use crate::board::{Tokenizer, json};
 
-pub use classes::{CLASSES, Class, Counts, LETTERS, RUN_LENGTHS, WORD_LENGTHS};
+pub use classes::{CLASSES, Counts, LETTERS, RUN_LENGTHS, WORD_LENGTHS};
 pub use script::SCRIPTS_NAMED;
 use weights::{BASE64, WEIGHTS};
 
@@ -79,7 +79,7 @@ impl Sum for Cost {
     }
 }
 
-/// The length of the pieces in which the beginning of a text that fits is looked for, in bytes.
+/// How much less than fits a beginning may have, in bytes.
 const PIECE_BYTES: usize = 64;
 
 /// An estimator of tokens for a family of tokenizers.
@@ -105,10 +105,9 @@ impl Estimator {
     #[must_use]
     pub fn text(&self, text: &str) -> Cost {
         let Counts(counts) = Counts::of(text);
-        let costs = counts
-            .iter()
-            .zip(&WEIGHTS)
-            .map(|(count, weights)| Cost(u64::from(*count) * u64::from(self.chosen(*weights))));
+        let costs = counts.iter().zip(&WEIGHTS).map(|(count, weights)| {
+            Cost(u64::from(*count) * u64::from(self.tokenizer.of_each(*weights)))
+        });
         costs.sum()
     }
 
@@ -129,22 +128,25 @@ impl Estimator {
     /// Returns the cost of base64 of this length.
     #[must_use]
     pub fn base64(&self, bytes: u64) -> Cost {
-        Cost(bytes.saturating_mul(u64::from(self.chosen(BASE64))))
+        Cost(bytes.saturating_mul(u64::from(self.tokenizer.of_each(BASE64))))
     }
 
-    /// Returns the length of the beginning of a text that costs no more than `max`. At most a few bytes more would fit.
+    /// Returns the length of a beginning of a text that costs no more than `max`. About 64 bytes more would not fit.
     #[must_use]
     pub fn beginning(&self, text: &str, max: Cost) -> usize {
-        let (mut end, mut cost) = (0, Cost::default());
-        while end < text.len() {
-            let next = text.floor_char_boundary(end + PIECE_BYTES);
-            cost += self.text(text.get(end..next).unwrap_or_default());
-            if cost > max {
-                break;
-            }
-            end = next;
+        if self.text(text) <= max {
+            return text.len();
         }
-        end
+        let (mut fits, mut exceeds) = (0, text.len());
+        while exceeds - fits > PIECE_BYTES {
+            let middle = text.floor_char_boundary(fits.midpoint(exceeds));
+            if self.text(text.get(..middle).unwrap_or_default()) <= max {
+                fits = middle;
+            } else {
+                exceeds = middle;
+            }
+        }
+        fits
     }
 
     /// Returns the cost of an image of this width and height. An unknown size costs the maximum.
@@ -153,18 +155,7 @@ impl Estimator {
         let (openai, anthropic) = (images::openai(size), images::anthropic(size));
         let gemini = images::GEMINI;
         let most = openai.max(anthropic).max(gemini);
-        Cost::of_tokens(self.chosen([openai, anthropic, gemini, most]))
-    }
-
-    /// Returns the family's one of these.
-    const fn chosen<T: Copy>(self, of_each: [T; 4]) -> T {
-        let [openai, anthropic, gemini, other] = of_each;
-        match self.tokenizer {
-            Tokenizer::OpenAi => openai,
-            Tokenizer::Anthropic => anthropic,
-            Tokenizer::Gemini => gemini,
-            Tokenizer::Other => other,
-        }
+        Cost::of_tokens(self.tokenizer.of_each([openai, anthropic, gemini, most]))
     }
 }
 

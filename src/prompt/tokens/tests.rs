@@ -185,21 +185,22 @@ fn what_is_repeated_costs_each_time() {
 
 #[test]
 fn the_beginning_that_fits_costs_no_more() {
-    let text = "Die Tabelle hat zwölf Zeilen; 表有十二行。 ".repeat(40);
-    for family in FAMILIES {
+    let runs = format!("{}{}", "-".repeat(4_000), " ".repeat(4_000));
+    let prose = "Die Tabelle hat zwölf Zeilen; 表有十二行。 ".repeat(200);
+    let each = [&runs, &prose].map(|text| FAMILIES.map(|family| (text, family)));
+    for (text, family) in each.into_iter().flatten() {
         let estimator = Estimator::of(family);
-        for tokens in [0, 1, 50, 300, 100_000] {
+        let whole = estimator.text(text);
+        assert_eq!(estimator.beginning(text, whole), text.len(), "what fits is not cut");
+        for tokens in [0, 1, 50, 300, whole.tokens() - 2] {
             let max = Cost::of_tokens(tokens);
-            let end = estimator.beginning(&text, max);
-            assert!(
-                estimator.text(&text[..end]) <= max + Cost::of_tokens(2),
-                "{family:?}: {tokens}"
-            );
-            let more = text.floor_char_boundary(end + 3 * PIECE_BYTES);
-            assert!(
-                end == text.len() || estimator.text(&text[..more]) > max,
-                "{family:?}: {tokens}"
-            );
+            let end = estimator.beginning(text, max);
+            assert!(estimator.text(&text[..end]) <= max, "{family:?}: {tokens}");
+            // Part of a word may cost more than the word.
+            let mut ends =
+                (end..text.len()).take(2 * PIECE_BYTES).filter(|at| text.is_char_boundary(*at));
+            let exceeds = ends.any(|end| estimator.text(&text[..end]) > max);
+            assert!(exceeds || end == text.len(), "{family:?}: {tokens}");
         }
     }
 }
