@@ -14,8 +14,8 @@ use crate::{blocks, documents, files, root, spans};
 const OTHER_OPTIONS: [&str; 7] =
     ["--features", "--long", "--model", "--model-name", "--otlp-endpoint", "--script", "--upgrade"];
 
-/// Routes of other servers that documents name.
-const OTHER_ROUTES: [&str; 1] = ["chat/completions"];
+/// Routes of other servers that documents name, and files behind an ellipsis.
+const OTHER_ROUTES: [&str; 2] = ["chat/completions", "agent-blackboard-0.1.0.tgz"];
 
 pub(crate) fn read(path: &Path) -> String {
     String::from_utf8_lossy(&fs::read(path).expect("a file of the repository")).into_owned()
@@ -281,20 +281,42 @@ fn routes() -> Vec<Vec<String>> {
     paths.map(|path| path.split('/').map(str::to_owned).collect()).collect()
 }
 
-/// Whether a documented path is the end of a route, or a path within the state.
-fn is_route(path: &str, routes: &[Vec<String>]) -> bool {
+/// Whether a documented path is a route, or its end, or a path within the state.
+fn is_route(path: &str, is_whole: bool, routes: &[Vec<String>]) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let fits = |stated: &[&str], route: &[String]| {
-        stated.iter().rev().zip(route.iter().rev()).all(|(stated, part)| {
-            let is_name = part.starts_with('{');
-            let is_placeholder = stated.starts_with(['{', '$', '…']) || *stated == "L";
-            is_placeholder || is_name || stated == part
-        })
-    };
     // A path within the state may have any number of keys.
     let within_state = parts.iter().position(|part| *part == "state");
     let parts = within_state.and_then(|at| parts.get(..=at)).unwrap_or(&parts);
-    routes.iter().any(|route| parts.len() <= route.len() && fits(parts, route))
+    routes.iter().any(|route| {
+        let route =
+            if is_whole { route.strip_prefix(&["v1".to_owned()]) } else { Some(&route[..]) };
+        let end = route.and_then(|route| route.get(route.len().checked_sub(parts.len())?..));
+        let is_end = end.is_some_and(|end| is_end(parts, end));
+        is_end && (!is_whole || route.is_some_and(|route| route.len() == parts.len()))
+    })
+}
+
+fn is_end(stated: &[&str], end: &[String]) -> bool {
+    let is_name = |part: &String| part.starts_with('{');
+    stated.iter().zip(end).enumerate().all(|(at, (stated, part))| {
+        let is_placeholder = stated.starts_with(['{', '$', '…']) || *stated == "L";
+        let is_number = stated.chars().all(|c| c.is_ascii_digit());
+        // A name is known by what stands before it.
+        let before = at.checked_sub(1).and_then(|before| end.get(before));
+        let follows = before.is_some_and(|before| !is_name(before));
+        is_placeholder || stated == part || is_name(part) && (is_number || follows)
+    })
+}
+
+#[test]
+fn a_path_that_is_no_route_is_found() {
+    let routes = routes();
+    let known = |path| is_route(path, false, &routes);
+    assert!(known("requests/3") && known("agents/HostAgent/memory") && known("state/a/b"));
+    assert!(!known("requets") && !known("nonsense/state") && !known("agents/HostAgent/memories"));
+    let known = |path| is_route(path, true, &routes);
+    assert!(known("sessions/demo/prompt") && known("requests") && known("sessions/{session}"));
+    assert!(!known("foo") && !known("requests/3") && !known("session/demo"));
 }
 
 #[test]
@@ -311,7 +333,8 @@ fn the_routes_that_the_documents_name_exist() {
                 let end = rest.find(|c: char| c.is_whitespace() || "?\"'`),#\\*".contains(c));
                 let path = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ';']);
                 count += 1;
-                if !is_route(path, &routes) && !OTHER_ROUTES.contains(&path) {
+                let is_whole = start == "/v1/";
+                if !is_route(path, is_whole, &routes) && !OTHER_ROUTES.contains(&path) {
                     wrong.push(format!("{}: {start}{path}", place.display()));
                 }
             }

@@ -286,11 +286,11 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
             self.unit(first);
             return after;
         }
-        let is_pair = matches!(first, 0xD800..=0xDBFF)
-            && bytes.get(after..after + 2).is_some_and(|next| next == b"\\u");
-        let (units, after) = match is_pair {
-            true => ([Some(first), Some(unit(after + 2))], after + 6),
-            false => ([Some(first), None], after),
+        let escaped = bytes.get(after..after + 2).is_some_and(|next| next == b"\\u");
+        let low = escaped.then(|| unit(after + 2)).filter(|low| matches!(low, 0xDC00..=0xDFFF));
+        let (units, after) = match low.filter(|_| matches!(first, 0xD800..=0xDBFF)) {
+            Some(low) => ([Some(first), Some(low)], after + 6),
+            None => ([Some(first), None], after),
         };
         for decoded in char::decode_utf16(units.into_iter().flatten()) {
             match decoded {

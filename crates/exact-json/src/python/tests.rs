@@ -108,6 +108,7 @@ fn characters_are_written_as_they_are() {
         (r#"["\u0000\u001f\n\u007f\u0085"]"#, r#"["\u0000\u001f\n\u007f\u0085"]"#),
         ("[\"a\u{7f}\u{85}\u{2028}\"]", "[\"a\\u007f\\u0085\u{2028}\"]"),
         (r#"{"\u00e9":1,"é":2}"#, r#"{"é": 2}"#),
+        (r#"["\ud83d\ud83d\ude80\ude80"]"#, r#"["\ud83d🚀\ude80"]"#),
     ] {
         let mut out = String::new();
         dumps_characters(text, &mut out);

@@ -116,7 +116,8 @@ impl Difference<'_> {
         let parts: Vec<_> =
             self.fate(before, after).into_iter().chain(members(before, after)).collect();
         match parts.as_slice() {
-            [] => "another image or deadline".to_owned(),
+            [] if before.get() == after.get() => "another image or deadline".to_owned(),
+            [] => "the same members in another form".to_owned(),
             parts => parts.join("; "),
         }
     }
