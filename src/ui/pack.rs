@@ -1,4 +1,4 @@
-//! Packs the page's source for browsers: comment lines are left out, and the styles are one file.
+//! Packs the page's source for browsers: comments and empty lines are left out, and the styles are one file.
 //!
 //! Compiled into the build script as well as into the server.
 
@@ -45,7 +45,7 @@ pub(super) fn pack(folder: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Leaves out the lines that hold nothing but a comment. Other lines stay as they are.
+/// Leaves out the lines that hold nothing but a comment, and empty ones. Other lines stay as they are.
 fn without_comment_lines(source: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(source.len());
     let mut inside = false;
@@ -54,7 +54,7 @@ fn without_comment_lines(source: &[u8]) -> Vec<u8> {
         inside |= text.starts_with(b"/*");
         if inside {
             inside = !text.ends_with(b"*/");
-        } else if !text.starts_with(b"//") {
+        } else if !text.is_empty() && !text.starts_with(b"//") {
             kept.extend_from_slice(line);
         }
     }

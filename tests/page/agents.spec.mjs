@@ -94,6 +94,30 @@ describe("a pause is shown as asked for and as obeyed", async (t) => {
   await one.getByRole("button", { name: "Stop", exact: true }).waitFor();
 });
 
+describe("a read that fails withdraws no pause, and a large value is read by itself", async (t) => {
+  const session = "agents-failing";
+  const path = board(session, "state", "agents", "AppAgent");
+  await t.server.put(board(session, "agents", "AppAgent"), { status: "CONTINUE" });
+  await t.server.put(path, { paused: true });
+  await t.go(`#/sessions/${session}/agents?agent=AppAgent`);
+  const one = detail(t.page, "AppAgent");
+  const line = one.getByRole("row", { name: "Pause" });
+  await line.getByText("not yet").waitFor();
+  await t.page.locator(".live.live").waitFor();
+  await t.page.route(`**${path}?*`, (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, code: "overloaded", title: "Overloaded" }) }));
+  const failed = t.page.waitForResponse((answer) => answer.status() === 503);
+  await t.server.put(board(session, "state", "other"), 1);
+  await failed;
+  await t.server.patch(board(session, "agents", "AppAgent"), { paused: true });
+  await line.getByText("Paused", { exact: true }).waitFor();
+  await one.getByRole("button", { name: "Resume" }).waitFor();
+  assert.equal(await line.getByText("about to go on").count(), 0);
+  await t.page.unroute(`**${path}?*`);
+  await t.server.put(path, { stopped: true, why: "x".repeat(70_000) });
+  await one.getByRole("row", { name: "Stop" }).getByText("not yet").waitFor();
+  await line.getByText("about to go on").waitFor();
+});
+
 describe("an agent's view asks for nothing that is not there, and long names are whole", async (t) => {
   const session = "agents-quiet";
   const name = "SpreadsheetCheckingAgent";

@@ -75,6 +75,29 @@ describe("a hit begins with what its entry says, and names the forks that have i
   assert.match(decodeURIComponent(t.page.url()), /sessions\/zoo-[ef]\/timeline\?open=trajectories\/1/);
 });
 
+describe("a hit within a run of letters is marked", async (t) => {
+  await write(t, "zoo-g", "requests", [{ request: "打开文件夹" }, { request: "온라인게임을 했다" }]);
+  for (const [word, text] of [["文件", "打开文件夹"], ["게임", "온라인게임을 했다"]]) {
+    const read = t.page.waitForResponse((answer) => answer.url().includes("/zoo-g/requests?"));
+    await t.go(`#/search?in=zoo-g&q=${encodeURIComponent(word)}`);
+    await read;
+    const link = hits(t).getByRole("link", { name: text, exact: true });
+    await link.locator("mark").first().waitFor();
+    assert.equal((await link.locator("mark").allInnerTexts()).join(""), word);
+  }
+});
+
+describe("a numbered request is read for its hit, and an entry that is gone leaves what the hit quotes", async (t) => {
+  await write(t, "zoo-h", "requests", [{ note: "Not this one", request_7: "Wash the pangolin" }]);
+  await t.go("#/search?q=pangolin");
+  await hits(t).getByRole("link", { name: "Wash the pangolin", exact: true }).waitFor();
+  await t.page.route("**/zoo-h/requests?*", (route) => route.fulfill({ json: { entries: [], more: false, next: null } }));
+  const read = t.page.waitForResponse((answer) => answer.url().includes("/zoo-h/requests?"));
+  await t.page.reload();
+  await read;
+  await hits(t).getByRole("link", { name: "Not this one Wash the pangolin", exact: true }).waitFor();
+});
+
 describe("search that is switched off is explained", async (t) => {
   const detail = "there is no search on this server (--search off)";
   await t.page.route("**/v1/search?*", (route) => route.fulfill({ status: 404, contentType: "application/problem+json", body: JSON.stringify({ status: 404, code: "route-not-found", title: "Route not found", detail }) }));

@@ -143,6 +143,56 @@ describe("a screenshot stands with the step that names it, else by itself", asyn
 
 const titles = (t) => t.page.locator("[data-group] a.title").allInnerTexts();
 
+describe("steps that name a screenshot without an image are shown without it", async (t) => {
+  const session = "no-image";
+  await t.server.post(board(session, "screenshots"), { image_path: "wall", image_str: "a view of the wall" }, as("AppAgent"));
+  for (const n of [1, 2]) await t.server.post(board(session, "trajectories"), { step: n, thought: `Thought ${n}.`, screenshot: 1 }, as("AppAgent"));
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(t, "Thought 1.").or(t.page.getByRole("alert")).first().waitFor();
+  assert.deepEqual((await titles(t)).slice(-2), ["Thought 1.", "Thought 2."]);
+  assert.equal(await t.page.locator(".shot").count(), 0);
+});
+
+describe("steps that wait for one screenshot show it all", async (t) => {
+  const session = "two-wait";
+  for (const n of [1, 2]) await t.server.post(board(session, "trajectories"), { step: n, thought: `Thought ${n}.`, screenshot: 1 }, as("AppAgent"));
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(t, "Thought 2.").waitFor();
+  await t.page.locator(".live.live").waitFor();
+  await shot(t, session, "late");
+  for (const n of [1, 2]) await group(t, `Thought ${n}.`).getByRole("img", { name: "late" }).waitFor();
+});
+
+describe("after a failure and another try the timeline follows its end", async (t) => {
+  const session = "retried";
+  const thought = (n) => `Thought ${n}. ${"It goes on and on. ".repeat(40)}`;
+  for (let n = 0; n < 70; n += 1) await t.server.post(board(session, "trajectories"), { step: n, thought: thought(n) }, as("HostAgent"));
+  const path = `**${board(session)}`;
+  const busy = { status: 503, contentType: "application/problem+json", body: JSON.stringify({ status: 503, code: "overloaded", title: "Overloaded" }) };
+  await t.page.route(path, async (route) => {
+    // The failure comes when the list is there already.
+    await t.page.locator(".timeline-list").waitFor();
+    await route.fulfill(busy);
+  });
+  await t.go(`#/sessions/${session}/timeline`);
+  const again = t.page.locator(".timeline-list").getByRole("button", { name: "Try again" });
+  await again.waitFor();
+  assert.equal(await t.page.getByRole("searchbox").count(), 0);
+  await t.page.unroute(path);
+  await again.click();
+  await group(t, "Thought 69.").waitFor();
+  await t.page.waitForFunction(() => {
+    const main = document.querySelector("#main");
+    return main.scrollHeight > main.clientHeight && main.scrollHeight - main.scrollTop - main.clientHeight < 5;
+  });
+  // What grows late is followed too.
+  await t.page.locator("[data-group]").last().evaluate((card) => (card.style.minHeight = "1500px"));
+  await t.page.waitForFunction(() => {
+    const main = document.querySelector("#main");
+    return main.scrollHeight - main.scrollTop - main.clientHeight < 5;
+  });
+});
+
 describe("before the history that is kept, a timeline has the entries of the logs", async (t) => {
   const session = "past-of-fork";
   await t.server.post(board(session, "requests"), { request: "Open the report" }, as("HostAgent"));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askedAt, directive, segment } from "../../../src/ui/page/core/agents/directives.js";
+import { askedAt, directive, segment, wantedOf } from "../../../src/ui/page/core/agents/directives.js";
 import { putsOf, transitions } from "../../../src/ui/page/core/agents/transitions.js";
 
 test("a directive is asked, then obeyed, then withdrawn, then over", () => {
@@ -11,6 +11,16 @@ test("a directive is asked, then obeyed, then withdrawn, then over", () => {
   assert.equal(directive({ request: 3 }, true).asked.request, 3);
   assert.equal(directive(undefined, true).phase, "leaving");
   assert.equal(directive(null, null).phase, "none");
+});
+
+test("a failed read withdraws nothing, and a value that is absent asks nothing", () => {
+  const asked = { paused: true };
+  const failed = (status, current) => wantedOf({ loading: false, data: undefined, error: { status, current } }, asked);
+  for (const status of [0, 429, 500, 503, 412]) assert.equal(failed(status), asked, String(status));
+  assert.deepEqual(failed(412, { stopped: true }), { stopped: true });
+  assert.deepEqual([failed(412, null), failed(404)], [{}, {}]);
+  assert.equal(wantedOf({ loading: true }, asked), asked);
+  assert.deepEqual([wantedOf({ loading: false }, asked), wantedOf({ loading: false, data: { paused: 1 } }, {})], [{}, { paused: 1 }]);
 });
 
 test("the newest commit that asked is found by the agent's name as a segment", () => {

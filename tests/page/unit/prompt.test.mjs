@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { lineDiff } from "../../../src/ui/page/core/prompt/line-diff.js";
 import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../src/ui/page/core/prompt/parts.js";
-import { entryOf, pieces, searchQuery } from "../../../src/ui/page/core/search.js";
+import { entryOf, highlighted, pieces, searchQuery, textKeys } from "../../../src/ui/page/core/search.js";
 
 const PNG = "data:image/png;base64,AAAA";
 
@@ -66,4 +66,22 @@ test("a snippet is split into plain pieces", () => {
   assert.equal(entryOf({ log: "memory", agent: "A", seq: 2 }), "agents/A/memory/2");
   assert.equal(searchQuery({ q: "  " }), undefined);
   assert.equal(searchQuery({ q: "a", since: "1h" }, { now: 3_600_000 * 2 }).since, "1970-01-01T01:00:00.000Z");
+});
+
+test("a text has the marks of its snippet, at whole words, or within a run of letters where the index matches there", () => {
+  const marked = (text, snippet) => highlighted(text, pieces(snippet)).map((piece) => (piece.marked ? `[${piece.text}]` : piece.text)).join("");
+  assert.equal(marked("打开文件夹", "打开<mark>文件</mark>夹"), "打开[文件]夹");
+  assert.equal(marked("온라인게임을 했다", "온라인<mark>게임</mark>을 했다"), "온라인[게임]을 했다");
+  assert.equal(marked("ไทยแลนด์", "<mark>ไทย</mark>แลนด์"), "[ไทย]แลนด์");
+  assert.equal(marked("サーバーを開く", "<mark>サーバー</mark>を<mark>開</mark>く"), "[サーバー]を[開]く");
+  assert.equal(marked("USB接続", "<mark>USB</mark>接続"), "[USB]接続");
+  assert.equal(marked("文 文件", "<mark>文</mark> <mark>文件</mark>"), "[文] [文件]");
+  assert.equal(marked("The cat in the catalogue, cat9", "The <mark>cat</mark> in"), "The [cat] in the catalogue, cat9");
+  assert.equal(marked("a (b+) c", "a <mark>(b+)</mark> c"), "a [(b+)] c");
+});
+
+test("the members that are read of an entry are those that its text is made of", () => {
+  assert.equal(textKeys("questions"), "question,Question,text,Text");
+  assert.match(textKeys("screenshots"), /^metadata,Metadata,image_path,/);
+  assert.equal(textKeys("requests"), undefined);
 });

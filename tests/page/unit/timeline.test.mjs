@@ -62,6 +62,17 @@ test("a step names a screenshot before or after it, by seq or path", () => {
   assert.equal(touched, groups.list[4]);
 });
 
+test("steps that wait for one screenshot show it all, and it stands with the first", () => {
+  const groups = new Groups();
+  groups.push([1, 2, 3].map((n) => commit(n, "A", appended("trajectories", n, { step: n, screenshot: 1, path: "one.png" }))));
+  const before = groups.list.map((group) => group.version);
+  const touched = groups.push([commit(4, "B", shot(1, "one.png"))]);
+  assert.deepEqual(shapes(groups), ["step screenshot", "step", "step"]);
+  assert.deepEqual(groups.list.map((group) => group.also.map((row) => row.seq)), [[], [1], [1]]);
+  assert.deepEqual([...touched], groups.list);
+  assert.ok(groups.list.every((group, i) => group.version > before[i]));
+});
+
 test("of screenshots with the same path a step has the newest before it", () => {
   const groups = new Groups();
   const step = (revision, seq) => commit(revision, "A", appended("trajectories", seq, { image_path: "screen.png" }));
@@ -73,6 +84,11 @@ test("a change without contents, or of an unknown kind, is a row", () => {
   const brief = commit(1, "A", { kind: "appended", log: "trajectories", first: 3, count: 2, url: "/x" }, { kind: "something_new" });
   assert.deepEqual(rows(brief).map((row) => [row.type, row.seq]), [["step", 3], ["step", 4], ["something_new", undefined]]);
   assert.equal(itemText("trajectories", undefined), "");
+});
+
+test("rows of commits of one revision have ids of their own if the commits do", () => {
+  const commits = ["requests/1", "requests/2"].map((id, i) => ({ ...commit(5, "A", appended("requests", i + 1, {}), { kind: "planned", first: i + 1, last: i + 1 }), id }));
+  assert.deepEqual([...commits, commit(5, "A", appended("requests", 3, {}))].flatMap(rows).map((row) => row.id), ["requests/1:0", "requests/1:1", "requests/2:0", "requests/2:1", "5:0"]);
 });
 
 test("filters look at agents, kinds, statuses and texts", () => {

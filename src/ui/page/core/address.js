@@ -1,6 +1,6 @@
 // The address of a view: `#/sessions/NAME/VIEW?filters`. Every selection is in it, so that it can be sent to others.
 
-import { batch, computed, signal } from "./dom.js";
+import { batch, signal } from "./dom.js";
 
 /** The views of one session, in the order of the navigation. */
 export const SESSION_VIEWS = ["timeline", "screenshots", "state", "prompt", "past", "agents", "tasks"];
@@ -34,9 +34,6 @@ export function href(view, session, params = {}) {
 
 /** The present place: `{view, session, params}`. */
 export const place = signal(parse(location.hash));
-
-/** The session of the present place, or undefined. Changes only when the session does. */
-export const sessionName = computed(() => place.value.session);
 
 /** Goes to an address made by [`href`]. */
 export function go(address, { replace = false } = {}) {

@@ -404,6 +404,8 @@ class Base {
     /** The lowest revision that a commit got. */
     this.floor = at;
     this.done = at === 0;
+    /** The commits of entries that were read and not returned yet, the newest first. A read that fails leaves them here. */
+    this.found = [];
     this.turn = Promise.resolve();
   }
 
@@ -415,8 +417,7 @@ class Base {
 
   async take(most, aborted) {
     this.sources ??= (await this.logs(aborted)).map((log) => ({ log, entries: [], more: true }));
-    const found = [];
-    while (found.length < most) {
+    while (this.found.length < most) {
       await Promise.all(this.sources.map((source) => this.fill(source, aborted)));
       const open = this.sources.filter(({ entries }) => entries.length > 0);
       if (open.length === 0) {
@@ -424,9 +425,9 @@ class Base {
         break;
       }
       const { log, entries } = open.reduce((last, other) => (isBefore(other.entries[0], last.entries[0]) ? last : other));
-      found.push(this.commits(log, entries.shift()));
+      this.found.push(this.commits(log, entries.shift()));
     }
-    return found.reverse().flat();
+    return this.found.splice(0).reverse().flat();
   }
 
   async logs(aborted) {
@@ -450,9 +451,11 @@ class Base {
     const { seq, at, agent, after, attempts } = entry;
     const changes = [{ kind: "appended", log, entries: [entry] }];
     if (after || attempts) changes.push({ kind: "planned", first: seq, last: seq, after, attempts });
-    const append = { revision: this.floor, at, agent, changes, isOfLog: true };
+    // Several entries may have one revision, so a commit is known by its entry.
+    const id = `${log}/${seq}`;
+    const append = { id, revision: this.floor, at, agent, changes, isOfLog: true };
     const change = lastChange(log, entry);
-    return change ? [append, { revision: entry.revision, isOfLog: true, ...change }] : [append];
+    return change ? [append, { id: `${id}/change`, revision: entry.revision, isOfLog: true, ...change }] : [append];
   }
 }
 

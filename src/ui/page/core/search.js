@@ -1,5 +1,7 @@
 // A search: its query from the address, its hits, and their snippets as plain pieces.
 
+import { TEXT_NAMES } from "./timeline.js";
+
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", apos: "'" };
 
 /** The choices of a time, in milliseconds. */
@@ -34,20 +36,33 @@ export function entryOf({ log, agent, seq }) {
   return log === "memory" ? `agents/${agent}/memory/${seq}` : `${log}/${seq}`;
 }
 
-/** The members of an item that its text is made of, as `keys` of a log. */
-export const TEXT_KEYS = "question,text,request,request_0,description,name,title,thought,observation,subtask,action,key,value,metadata,image_path".replaceAll(/(\w)(\w+)/g, (name, first, rest) => `${name},${first.toUpperCase()}${rest}`);
+/** The `keys` that read the text of an entry; undefined for all. A request may have its text under any number. */
+export function textKeys(log) {
+  if (log === "requests") return undefined;
+  return TEXT_NAMES[log].flatMap((name) => [name, name[0].toUpperCase() + name.slice(1)]).join(",");
+}
 
 /** A snippet's pieces as one text. */
 export function plain(found) {
   return found.map(({ text }) => text).join("");
 }
 
+/** Scripts in which the index finds characters and syllables within a run of letters. */
+const WITHIN = ["Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar", "Hangul"].map((script) => `\\p{scx=${script}}`).join("");
+
+/** A letter or digit of the other scripts, which separate words. */
+const OF_WORD = `[[\\p{L}\\p{N}]--[${WITHIN}]]`;
+
+/** A place that is not within a word. */
+const EDGE = `(?:(?<!${OF_WORD})|(?!${OF_WORD}))`;
+
 /** A text as pieces, with the words marked that a snippet has marked. */
 export function highlighted(text, found) {
   const words = [...new Set(found.filter(({ marked }) => marked).map((piece) => piece.text))];
   if (words.length === 0) return [{ text, marked: false }];
-  const any = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-  const parts = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${any})(?![\\p{L}\\p{N}]))`, "gu"));
+  // Of two words that begin alike, the longer one is tried first.
+  const any = words.sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const parts = text.split(new RegExp(`(${EDGE}(?:${any})${EDGE})`, "gv"));
   return parts.map((part, i) => ({ text: part, marked: i % 2 === 1 })).filter((piece) => piece.text !== "");
 }
 

@@ -35,17 +35,23 @@ export function member(item, ...names) {
   return undefined;
 }
 
+/** The members of an item that its text is made of, by kind of log. A request may have `request_0`, `request_1`, … instead. */
+export const TEXT_NAMES = {
+  questions: ["question", "text"],
+  requests: ["request", "text", "description", "name", "title"],
+  trajectories: ["thought", "observation", "subtask", "action", "text", "key", "value"],
+  screenshots: ["metadata", "image_path"],
+  memory: ["thought", "observation", "subtask", "action", "text"],
+};
+
 /** The text that stands for an item of a log. */
 export function itemText(log, item) {
   if (item === undefined) return "";
   const kind = log.startsWith("agents/") ? "memory" : log;
-  const first = {
-    questions: () => member(item, "question", "text"),
-    requests: () => member(item, "request", "text", "description", "name", "title") ?? numbered(item, "request"),
-    trajectories: () => member(item, "thought", "observation", "subtask", "action", "text", "key", "value"),
-    screenshots: () => pairs(item.metadata) || item.image_path,
-    memory: () => member(item, "thought", "observation", "subtask", "action", "text"),
-  }[kind]?.();
+  const names = TEXT_NAMES[kind] ?? [];
+  const first = kind === "screenshots"
+    ? names.map((name) => pairs(item[name])).find(Boolean)
+    : member(item, ...names) ?? (kind === "requests" ? numbered(item, "request") : undefined);
   if (first !== undefined && first !== null && first !== "") return textOf(first);
   const any = Object.values(item ?? {}).find((value) => typeof value === "string" && value !== "");
   return any ?? JSON.stringify(item);
@@ -72,11 +78,14 @@ export function links(item) {
   return LINKS.flatMap((name) => member(item, name) ?? []).filter((one) => Number.isInteger(one) || (typeof one === "string" && one !== ""));
 }
 
-/** The rows of a commit. A row is `{id, revision, at, agent, type, kind, key, log, seq, item, change, text}`. */
+/**
+ * The rows of a commit. A row is `{id, revision, at, agent, type, kind, key, log, seq, item, change, text}`. Its id begins with the
+ * commit's `id`, or with its revision if it has none.
+ */
 export function rows(commit) {
   const found = [];
   const add = (row) =>
-    found.push({ id: `${commit.revision}:${found.length}`, revision: commit.revision, at: commit.at, agent: commit.agent, trace: commit.trace, isOfLog: commit.isOfLog, ...row });
+    found.push({ id: `${commit.id ?? commit.revision}:${found.length}`, revision: commit.revision, at: commit.at, agent: commit.agent, trace: commit.trace, isOfLog: commit.isOfLog, ...row });
   for (const change of commit.changes) {
     const make = CHANGES[change.kind];
     if (make) make(change, add, commit);
@@ -191,7 +200,7 @@ export class Groups {
     this.steps = new Map();
     /** The newest screenshot of each seq and `image_path`, as `{row, group}`. */
     this.shots = new Map();
-    /** The step groups that name a screenshot which has not come yet, by seq and `image_path`. */
+    /** The step groups, oldest first, that name a screenshot which has not come yet, by seq and `image_path`. */
     this.awaiting = new Map();
     /** The names of all agents in the rows. */
     this.agents = new Set();
@@ -214,7 +223,7 @@ export class Groups {
         touched.add(group);
         if (STEPS.includes(row.kind)) step ??= group;
         if (row.kind === "state" || row.kind === "screenshot") beside ??= group;
-        if (row.type === "screenshot") this.shown(row, group);
+        if (row.type === "screenshot") for (const other of this.shown(row, group)) touched.add(other);
         if (STEPS.includes(row.type)) for (const other of this.link(row, group)) touched.delete(other);
       }
     }
@@ -230,7 +239,7 @@ export class Groups {
       return group;
     }
     const agent = row.agent ?? row.agentOf;
-    if (row.type === "screenshot") return this.awaiting.get(row.seq) ?? this.awaiting.get(row.item?.image_path) ?? this.begin(row);
+    if (row.type === "screenshot") return this.awaiting.get(row.seq)?.[0] ?? this.awaiting.get(row.item?.image_path)?.[0] ?? this.begin(row);
     if (STEPS.includes(row.type)) {
       // Those of one commit belong together, and at most one step is in a group.
       if (step && !(row.type === "step" && step.rows.some((other) => other.type === "step"))) return step;
@@ -244,12 +253,18 @@ export class Groups {
     return this.begin(row);
   }
 
-  /** Remembers a screenshot for the steps that will name it. */
-  shown(row, group) {
+  /** Remembers a screenshot for the steps that will name it. Yields the other groups that waited for it, which show it too. */
+  *shown(row, group) {
     const path = row.item?.image_path;
     const shot = { row, group };
     for (const name of path ? [row.seq, path] : [row.seq]) {
       this.shots.set(name, shot);
+      for (const other of this.awaiting.get(name) ?? []) {
+        if (other === group || other.also.includes(row)) continue;
+        other.also.push(row);
+        other.version += 1;
+        yield other;
+      }
       this.awaiting.delete(name);
     }
   }
@@ -258,8 +273,10 @@ export class Groups {
   *link(step, group) {
     for (const name of links(step.item)) {
       const shot = this.shots.get(name);
-      if (!shot) this.awaiting.set(name, group);
-      else if (shot.group === group) continue;
+      if (!shot) {
+        if (!this.awaiting.has(name)) this.awaiting.set(name, []);
+        this.awaiting.get(name).push(group);
+      } else if (shot.group === group) continue;
       else if (shot.group.kind === "screenshot") {
         const from = shot.group;
         this.list.splice(this.list.lastIndexOf(from), 1);

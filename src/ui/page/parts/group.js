@@ -27,7 +27,7 @@ function head(group) {
 
 function Compact({ group }) {
   const row = head(group);
-  const images = [...group.rows.filter((one) => one.image), ...group.also];
+  const images = [...group.rows, ...group.also].filter((one) => one.image);
   const name = row.agent ?? row.agentOf;
   return html`<article class=${cx("group", name && `hue-${hue(name)}`, `of-${group.kind}`)} data-group=${group.key}>
     <${Time} at=${row.at} />

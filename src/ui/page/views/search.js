@@ -4,7 +4,7 @@ import { curl, get, logPath, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { count, plural, short } from "../core/format.js";
-import { entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, TEXT_KEYS } from "../core/search.js";
+import { entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, textKeys } from "../core/search.js";
 import { itemText } from "../core/timeline.js";
 import { Agent, Ago, Button, Copy, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
@@ -125,9 +125,9 @@ function useText(hit, ref) {
   useEffect(() => {
     const aborter = new AbortController();
     const log = hit.log === "memory" ? `agents/${hit.agent}/memory` : hit.log;
-    const query = { after: hit.seq - 1, before: hit.seq + 1, keys: TEXT_KEYS };
-    // Without it, what the hit quotes is enough.
-    const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(({ body }) => setText(itemText(log, body.entries[0].item)), () => {});
+    const query = { after: hit.seq - 1, before: hit.seq + 1, keys: textKeys(hit.log) };
+    // Without it, what the hit quotes is enough. The entry may be gone since.
+    const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(({ body }) => setText(itemText(log, body.entries[0]?.item)), () => {});
     const observer = new IntersectionObserver(([entry]) => {
       clearTimeout(observer.timer);
       if (entry.isIntersecting) observer.timer = setTimeout(() => (observer.disconnect(), read()), READ_MS);

@@ -34,20 +34,21 @@ export function Timeline({ session, scroller }) {
   useKeys(feed, scroller);
   const loading = feed.loading.value;
   const problem = feed.problem.value && html`<${ProblemNote} error=${feed.problem.value} retry=${() => feed.retry()} />`;
-  if (problem && feed.size === 0) return html`<div class="view timeline timeline-none"><div class="timeline-list">${problem}</div></div>`;
+  // Nothing but the problem is shown. The list stays the same element, which `useScroll` observes.
+  const isNone = problem && feed.size === 0;
   return html`<div class="view timeline">
-    <${Filters} feed=${feed} groups=${groups} filters=${filters} />
+    ${!isNone && html`<${Filters} feed=${feed} groups=${groups} filters=${filters} />`}
     <div class="timeline-body">
       <div class="timeline-list">
         ${problem}
         ${loading && html`<${Skeleton} lines=${10} />`}
-        ${!loading && html`<${Top} feed=${feed} shown=${shown} filters=${filters} />`}
+        ${!loading && !isNone && html`<${Top} feed=${feed} shown=${shown} filters=${filters} />`}
         ${chunks}
-        ${!loading && shown.length === 0 && feed.atStart && html`<${Nothing} session=${session} filters=${filters} />`}
+        ${!loading && !isNone && shown.length === 0 && feed.atStart && html`<${Nothing} session=${session} filters=${filters} />`}
         ${fresh.value > 0 && html`<div class="pill"><${Button} kind="primary" onClick=${fresh.toEnd}>${plural(fresh.value, "new entry", "new entries")} ↓<//></div>`}
         ${!feed.attached.value && html`<div class="pill"><${Button} kind="primary" onClick=${() => { setParams({ around: null }); feed.jump("end"); fresh.toEnd(); }}>Newest entries ↓<//></div>`}
       </div>
-      <${Overview} session=${session} feed=${feed} />
+      ${!isNone && html`<${Overview} session=${session} feed=${feed} />`}
     </div>
   </div>`;
 }

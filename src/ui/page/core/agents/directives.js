@@ -2,6 +2,17 @@
 //
 // The agent reads the state between two steps and says in its profile (`paused`, `stopped`) what it does.
 
+/**
+ * What is asked of an agent, by a read of its value in the state (`{loading, data, error}`, as of `useResource`). A read with
+ * `until=absent` is refused with the value. After any other failure, what was asked `before` stands.
+ */
+export function wantedOf({ loading, data, error }, before) {
+  if (loading) return before;
+  if (!error) return data ?? {};
+  if (error.status === 404) return {};
+  return error.current === undefined ? before : error.current ?? {};
+}
+
 /** A directive as asked for: `{request}` if it concerns one request only; undefined if it is not there. */
 export function asked(value) {
   if (value === undefined || value === null) return undefined;

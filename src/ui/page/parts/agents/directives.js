@@ -1,8 +1,8 @@
 // Pause, resume and stop: as asked for in the state, and as obeyed by the agent.
 
 import { put, remove, rights, statePath, withQuery } from "../../core/api.js";
-import { cx, html, useState } from "../../core/dom.js";
-import { askedAt, directive, segment } from "../../core/agents/directives.js";
+import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
+import { askedAt, directive, segment, wantedOf } from "../../core/agents/directives.js";
 import { touches, useResource } from "../../core/resource.js";
 import { Agent, Ago, attempt, Button, Select } from "../basics.js";
 import { openHref } from "../entry.js";
@@ -13,9 +13,14 @@ export function Directives({ session, profile, feed }) {
   const name = profile.agent;
   const [ttl, setTtl] = useState("");
   // Nothing is asked of most agents: a condition that holds is no failure in the console, as the 404 of an absent value is.
-  const [until] = useState(profile.paused || profile.stopped ? undefined : "absent");
+  const [until, setUntil] = useState(profile.paused || profile.stopped ? undefined : "absent");
   const state = useResource(withQuery(statePath(session, `agents/${segment(name)}`), { until }), { feed, on: touches({ state: true }) });
-  const wanted = (state.error ? state.error.current : state.data) ?? {};
+  const held = useRef({});
+  const wanted = (held.current = wantedOf(state, held.current));
+  useEffect(() => {
+    // The refusal leaves out a large value.
+    if (state.error?.code === "condition-not-met" && state.error.current === undefined) setUntil(undefined);
+  }, [state.error]);
   const isGone = Object.keys(wanted).length === 0;
   const pause = directive(wanted.paused, profile.paused);
   const stop = directive(wanted.stopped, profile.stopped);
