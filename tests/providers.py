@@ -208,10 +208,10 @@ def google(server, blocks):
 FORMATS = {"parts": parts, "responses": responses, "anthropic": anthropic, "gemini": google}
 
 # How the prompts are asked for, and how many images each then has. Of the six screenshots four have one; the BMP,
-# which no provider takes, is converted where it comes with the prompt, and not where it is fetched.
+# which no provider takes, is converted.
 WAYS = {
     "images=inline": 4,
-    "images=url": 3,
+    "images=url": 4,
     "images=none": 0,
     "images=inline&max_px=256": 4,
     "images=inline&screenshots=1": 1,

@@ -3,11 +3,11 @@
 //! A text is shared or rendered on demand; images are read in pieces.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use blackboard_thumbnail::Bounds;
 use bytes::Bytes;
 
 use super::pieces::PIECE_BYTES;
@@ -30,8 +30,8 @@ enum Segment {
     /// A text to be rendered from this number of bytes.
     Made(u64, Make),
     Image(Image),
-    /// A thumbnail of an image, with the maximum length of the longest side in pixels.
-    Thumbnail(Image, Option<NonZeroU32>),
+    /// A thumbnail of an image, within bounds. Boxed, since most segments are texts.
+    Thumbnail(Box<(Image, Bounds)>),
 }
 
 /// A body under construction.
@@ -84,10 +84,10 @@ impl Segments {
     }
 
     /// Adds the base64 of a thumbnail of a stored image. `bytes` is the size of the thumbnail.
-    pub(crate) fn push_thumbnail(&mut self, image: &Image, max_px: Option<NonZeroU32>, bytes: u64) {
+    pub(crate) fn push_thumbnail(&mut self, image: &Image, bounds: Bounds, bytes: u64) {
         self.close_short();
         self.bytes += bytes.div_ceil(3) * 4;
-        self.all.push_back(Segment::Thumbnail(image.clone(), max_px));
+        self.all.push_back(Segment::Thumbnail(Box::new((image.clone(), bounds))));
     }
 
     fn close_short(&mut self) {
@@ -161,8 +161,11 @@ impl SegmentPieces {
                 Some(Segment::Made(bytes, make)) => {
                     return Ok(Some(self.turns.make(bytes, || Bytes::from(make())).await?));
                 }
-                Some(Segment::Thumbnail(image, max_px)) => {
-                    let made = self.service.thumbnail(&self.board, &image, max_px).await?;
+                Some(Segment::Thumbnail(thumbnail)) => {
+                    let (image, bounds) = *thumbnail;
+                    // Boxed: few bodies have a thumbnail, and all hold the room for it.
+                    let making = Box::pin(self.service.thumbnail(&self.board, &image, bounds));
+                    let made = making.await?;
                     self.thumbnail = made.bytes;
                 }
                 Some(Segment::Image(image)) => {

@@ -3,7 +3,7 @@
 //! The forms are those of the providers' own client types: `ChatCompletionContentPartParam` and
 //! `ResponseInputContentParam` of `OpenAI`, `ContentBlockParam` of Anthropic, `Part` of Google.
 
-use crate::board::{Image, PromptFormat};
+use crate::board::{ANTHROPIC, GOOGLE, Image, ImageLimits, OPENAI, PromptFormat};
 
 /// The beginning of an image in the original's format.
 pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";
@@ -112,10 +112,20 @@ impl Syntax {
     pub const fn media_types(self) -> &'static [&'static str] {
         match self {
             Self::Chat => &[],
-            Self::Responses | Self::Messages => {
-                &["image/png", "image/jpeg", "image/webp", "image/gif"]
-            }
-            Self::Gemini => &["image/png", "image/jpeg", "image/webp"],
+            Self::Messages => &["image/png", "image/jpeg", "image/webp", "image/gif"],
+            // OpenAI takes a GIF that does not move, Google none.
+            Self::Responses | Self::Gemini => &["image/png", "image/jpeg", "image/webp"],
+        }
+    }
+
+    /// Returns what the provider takes of images. `None` for the original's format, which shows what was sent.
+    #[must_use]
+    pub const fn image_limits(self) -> Option<ImageLimits> {
+        match self {
+            Self::Chat => None,
+            Self::Responses => Some(OPENAI),
+            Self::Messages => Some(ANTHROPIC),
+            Self::Gemini => Some(GOOGLE),
         }
     }
 }

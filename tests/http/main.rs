@@ -93,6 +93,7 @@ mod prompt;
 mod prompt_budget;
 mod prompt_formats;
 mod prompt_length;
+mod prompt_pictures;
 mod python_value;
 mod queries;
 mod questions;

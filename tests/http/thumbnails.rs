@@ -74,6 +74,12 @@ async fn an_image_that_is_small_enough_is_sent_as_it_is_stored() {
         post(&board, if seq % 2 == 0 { "image/x-other" } else { "text/html" }, &bytes).await;
         for max_px in [200, 16_384] {
             let answer = board.get(&format!("screenshots/{seq}/image?max_px={max_px}")).await;
+            if ["image/gif", "image/bmp"].contains(&media_type) {
+                // Not every provider takes them.
+                assert_eq!(size(answer.is(200)), (200, 100), "{media_type}");
+                assert!(["image/png", "image/jpeg"].contains(&answer.header("content-type")));
+                continue;
+            }
             assert_eq!(answer.is(200).body(), bytes);
             assert_eq!(answer.header("content-type"), media_type);
             assert_eq!(answer.header("content-disposition"), "");
@@ -123,7 +129,7 @@ async fn a_thumbnail_is_equal_from_sound_damaged_and_no_cache() {
     let tail = "screenshots/1/image?max_px=100";
     let first = board.get(tail).await.is(200).body().to_vec();
     let [file] = cached(&server.data()).try_into().unwrap();
-    assert!(file.to_str().unwrap().ends_with("-100"), "{file:?}");
+    assert!(file.to_str().unwrap().ends_with("-s100"), "{file:?}");
     for change in 0..4 {
         match change {
             0 => {}

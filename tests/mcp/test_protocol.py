@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 from pathlib import Path
@@ -482,6 +483,18 @@ async def test_the_thumbnail_is_smaller(server: Server, session: str) -> None:
         await raw.call("add_screenshot", {"image": png_url(1, 3000), "agent": "W"})
         content = (await raw.call("get_screenshot"))["content"]
         assert [block["type"] for block in content] == ["text", "image"]
+
+
+async def test_an_upload_is_warned_of(server: Server, session: str) -> None:
+    async with server.raw(query=f"?session={session}") as raw:
+        whole = png_url(1, 30)
+        assert "warnings" not in facts(await raw.call("add_screenshot", {"image": whole}))
+        upper = whole.replace("data:", "DATA:")
+        assert "warnings" not in facts(await raw.call("add_screenshot", {"image": upper}))
+        head, data = whole.split(",")
+        cut = base64.b64encode(base64.b64decode(data)[:-12]).decode()
+        added = facts(await raw.call("add_screenshot", {"image": f"{head},{cut}"}))
+        assert "ends before" in added["warnings"][0]
 
 
 async def test_each_request_is_claimed_once(server: Server, session: str) -> None:

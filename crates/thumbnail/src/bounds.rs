@@ -2,7 +2,7 @@
 
 /// The most that a made picture may have of each. `None` leaves a measure free. Without any bound the picture keeps its
 /// size, or takes the largest that can be decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bounds {
     /// Pixels of its longer side.
     pub max_px: Option<u32>,

@@ -5,6 +5,7 @@
 //! byte.
 
 mod bounds;
+mod cut;
 mod decode;
 mod encode;
 mod jpeg;
@@ -20,6 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::Bytes;
 
 pub use bounds::{Bounds, scaled};
+pub use cut::is_cut;
 pub use kind::{IMAGE_TYPES, SNIFFED_BYTES, media_type, recognise};
 pub use metadata::PROFILE_BYTES_MAX;
 pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, PIXELS_MAX, SIDE_MAX};

@@ -18,7 +18,7 @@ use crate::api::refusal::{Place, invalid_item, refused as refused_by_rule};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
-    BlobRef, COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, InvalidItem, Item, LogName, NotAnImage,
+    BlobRef, COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, ImageWarning, InvalidItem, Item, LogName,
     Rejected, Screenshot,
 };
 use crate::service::ImageBytes;
@@ -47,7 +47,7 @@ pub(crate) struct Intake {
 pub(crate) struct Remarks {
     /// The skipped lines, if `lenient` was requested.
     pub(crate) skipped: Option<SkippedLines>,
-    /// The first strings in `image_str` that are not images.
+    /// The first strings in `image_str` that models are not shown, or not as they are.
     pub(crate) warnings: Vec<Fault>,
 }
 
@@ -110,10 +110,7 @@ impl Intake {
         match log {
             LogName::Screenshots => {
                 let screenshot = Screenshot::from_json(text)?;
-                if let Some(why) = screenshot.not_an_image {
-                    self.warn(place, why);
-                }
-                self.add(screenshot);
+                self.add(place, screenshot);
             }
             LogName::Questions | LogName::Requests => self.items.push(Item::from_json(text)?),
             LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
@@ -129,7 +126,7 @@ impl Intake {
         self.take_at(Place::default(), log, text)
     }
 
-    fn warn(&mut self, place: Place, why: NotAnImage) {
+    fn warn(&mut self, place: Place, why: ImageWarning) {
         if self.remarks.warnings.len() < WARNINGS_MAX {
             let pointer = Some(place.pointer(&format!("/{IMAGE_MEMBER}")));
             let detail = why.to_string();
@@ -159,7 +156,10 @@ impl Intake {
         }
     }
 
-    fn add(&mut self, screenshot: Screenshot) {
+    fn add(&mut self, place: Place, screenshot: Screenshot) {
+        if let Some(why) = screenshot.warning {
+            self.warn(place, why);
+        }
         let (item, images) = ImageBytes::split(screenshot);
         self.items.push(item);
         self.images.extend(images);
@@ -269,7 +269,8 @@ impl Intake {
             invalid("metadata", format!("must be JSON: {}; {hint}", malformed.reason))
         })?;
         let screenshot = Screenshot::from_bytes(media_type, bytes, metadata, image_path);
-        self.add(screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?);
+        let screenshot = screenshot.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
+        self.add(Place::default(), screenshot);
         Ok(())
     }
 }

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use blackboard_thumbnail::scaled;
 use bytes::Bytes;
 
 use super::format::Texts;
@@ -267,7 +266,11 @@ impl Shot {
         match self.shows {
             Shows::Nothing | Shows::Instead => false,
             Shows::Value => is_address(&image_value(&self.entry.item)),
-            Shows::Original | Shows::Image(_) | Shows::Address { .. } | Shows::Undecided => true,
+            Shows::Original
+            | Shows::Image(_)
+            | Shows::Inline { .. }
+            | Shows::Address { .. }
+            | Shows::Undecided => true,
         }
     }
 }
@@ -282,17 +285,15 @@ impl Texts<'_> {
             Shows::Instead => self.cost(self.instead(&shot.entry).as_bytes()),
             Shows::Value => self.value_cost(&image_value(&shot.entry.item)),
             _ if self.syntax.is_none() => self.cost_as_text(shot),
-            Shows::Image(ShownImage::Made { size, .. }) => self.estimator.image(Some(*size)),
+            Shows::Inline { size, .. } | Shows::Image(ShownImage::Made { size, .. }) => {
+                self.estimator.image(Some(*size))
+            }
             Shows::Original | Shows::Image(ShownImage::Stored { .. }) => {
                 self.estimator.image(stored.and_then(|image| image.size))
             }
             Shows::Address { .. } | Shows::Undecided => {
                 let size = stored.and_then(|image| image.size);
-                let size = match self.spec.max_px {
-                    Some(max_px) => size.map(|size| scaled(size, max_px.get())),
-                    None => size,
-                };
-                self.estimator.image(size)
+                self.estimator.image(size.map(|size| shot.bounds.fit(size)))
             }
         }
     }
@@ -310,8 +311,8 @@ impl Texts<'_> {
             (Shows::Image(ShownImage::Made { media_type, bytes, .. }), _) => {
                 self.estimator.text(&Image::head_of(media_type)) + base64(*bytes)
             }
-            (Shows::Address { .. }, Some(image)) => {
-                self.estimator.text(&self.address(&shot.entry, image))
+            (Shows::Address { max_px, .. }, Some(image)) => {
+                self.estimator.text(&self.address(&shot.entry, image, *max_px))
             }
             (_, Some(image)) => self.estimator.text(&image.head) + base64(image.bytes),
             (_, None) => Cost::default(),

@@ -1,9 +1,13 @@
 //! Prompt formats: text and JSON around items.
 
+use std::num::NonZeroU32;
+
 use exact_json::python::Characters;
 
 use crate::api::address::image_url;
-use crate::board::{Board, Entry, Image, LogName, PromptFormat, PromptPart, SessionName};
+use crate::board::{
+    Board, Entry, Image, ImageLimits, LogName, PromptFormat, PromptPart, SessionName,
+};
 use crate::prompt::{
     Cost, Estimator, LIST_COMMA, LIST_END, LeftOut, Syntax, heading, instead_of_image, list_begin,
     literal, markdown, opening, state_text,
@@ -31,6 +35,11 @@ impl<'a> Texts<'a> {
     ) -> Self {
         let (syntax, estimator) = (Syntax::of(spec.format), Estimator::of(spec.tokenizer));
         Self { session, spec, addresses, syntax, estimator }
+    }
+
+    /// Returns the limits of images; `None` if they are shown as they were sent.
+    pub(super) fn limits(&self) -> Option<ImageLimits> {
+        self.syntax.and_then(Syntax::image_limits)
     }
 
     /// Returns the form of items.
@@ -110,8 +119,13 @@ impl<'a> Texts<'a> {
     }
 
     /// Returns the address of a screenshot's image, for the model provider.
-    pub(super) fn address(&self, entry: &Entry, image: &Image) -> String {
-        self.addresses.of_image(entry.seq, image, self.spec.max_px)
+    pub(super) fn address(
+        &self,
+        entry: &Entry,
+        image: &Image,
+        max_px: Option<NonZeroU32>,
+    ) -> String {
+        self.addresses.of_image(entry.seq, image, max_px)
     }
 
     /// Returns the rest of a screenshot's line if its image is not shown.

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
 use bytes::Bytes;
 
 use super::budget::Fit;
@@ -11,8 +14,8 @@ use super::format::Texts;
 use super::selection::Selected;
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
-use crate::board::{Board, Entry, Image, ImagesShown, LogName, PromptPart};
-use crate::prompt::{Cost, Cut, LeftOut};
+use crate::board::{Board, DataUrl, Entry, Image, ImagesShown, LogName, PromptPart};
+use crate::prompt::{Cost, Cut, LeftOut, Syntax};
 use crate::service::{Service, ServiceError, ShownImage};
 
 /// The maximum number of attempts to fit a plan while images turn out to be invalid. Then all images are examined.
@@ -48,6 +51,8 @@ pub(super) struct Shot {
     /// The metadata, shown before the image.
     pub(super) metadata: Bytes,
     pub(super) shows: Shows,
+    /// The bounds of its image.
+    pub(super) bounds: Bounds,
 }
 
 /// The form of a screenshot's image.
@@ -63,8 +68,10 @@ pub(super) enum Shows {
     Original,
     /// The image in a form that the model accepts.
     Image(ShownImage),
-    /// The address of the image, and its media type there.
-    Address { media_type: String },
+    /// An image that is not stored apart, in a form that the model accepts.
+    Inline { media_type: &'static str, base64: Bytes, size: (u32, u32) },
+    /// The address of the image, its media type there, and the longest side that the address asks for.
+    Address { media_type: String, max_px: Option<NonZeroU32> },
     /// The image, in a form that is not decided yet.
     Undecided,
 }
@@ -133,16 +140,26 @@ impl Plan {
         texts: &Texts<'_>,
         gone: &BTreeSet<usize>,
     ) -> Result<bool, ServiceError> {
-        let mut decided = false;
+        let (mut decided, mut room) = (false, texts.limits().map(|limits| limits.bytes_of_all));
         for planned in &mut self.parts {
             let Planned::Screenshots(shots) = planned else { continue };
-            for (index, shot) in shots.iter_mut().enumerate() {
-                let (Shows::Undecided, Some(image)) = (&shot.shows, shot.entry.item.image()) else {
-                    continue;
-                };
-                if !gone.contains(&index) {
-                    shot.shows = decide(service, board, image, texts).await?;
+            // The newest first: where not all have room, the older ones are lines.
+            for (index, shot) in shots.iter_mut().enumerate().rev() {
+                // The size of one that is not stored apart, and so its cost, is known only then.
+                let is_wanted = !gone.contains(&index) || shot.entry.item.image().is_none();
+                if matches!(shot.shows, Shows::Undecided) && is_wanted {
+                    shot.shows = match room {
+                        Some(0) => Shows::Instead,
+                        // Boxed: most prompts decide nothing, and all hold the room for it.
+                        Some(_) | None => Box::pin(decide(service, board, shot, texts)).await?,
+                    };
                     decided = true;
+                }
+                let left = room.map(|room| room.checked_sub(shot.inline_bytes()));
+                match left {
+                    Some(None) => (shot.shows, room) = (Shows::Instead, Some(0)),
+                    Some(left) => room = left,
+                    None => {}
                 }
             }
         }
@@ -169,11 +186,28 @@ async fn shots(board: &Arc<Board>, texts: &Texts<'_>) -> Result<Vec<Shot>, Servi
         let kept = texts.items().metadata(&run, &mut turns).await?;
         for (entry, metadata) in run.entries().zip(kept.each()) {
             let shows = wanted(entry, shots.len() < older, texts);
-            shots.push(Shot { entry: Arc::clone(entry), metadata, shows });
+            let bounds = Bounds::px(spec.max_px.map(NonZeroU32::get));
+            shots.push(Shot { entry: Arc::clone(entry), metadata, shows, bounds });
         }
         turns.worked(SHOT_BYTES * run.len() as u64).await;
     }
+    limit(&mut shots, texts);
     Ok(shots)
+}
+
+/// Keeps the images within the number that the provider takes, the newest, and bounds each of them.
+fn limit(shots: &mut [Shot], texts: &Texts<'_>) {
+    let Some(limits) = texts.limits() else { return };
+    let is_image = |shot: &&mut Shot| matches!(shot.shows, Shows::Undecided);
+    let count = shots.iter_mut().filter(is_image).count();
+    let too_many = count.saturating_sub(limits.count);
+    shots.iter_mut().filter(is_image).take(too_many).for_each(|shot| shot.shows = Shows::Instead);
+    let side = limits.side_among(count - too_many);
+    for shot in shots {
+        let max_px = shot.bounds.max_px.map_or(side, |max_px| max_px.min(side));
+        let max_px = (max_px < u32::MAX).then_some(max_px);
+        shot.bounds = Bounds { max_px, max_bytes: Some(limits.bytes), ..Bounds::default() };
+    }
 }
 
 fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
@@ -183,6 +217,10 @@ fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
         ImagesShown::None => Shows::Nothing,
         _ if is_older => Shows::Instead,
         _ if !is_stored && texts.is_original() => Shows::Value,
+        // The provider takes a data URL in its canonical form only.
+        ImagesShown::Inline if texts.limits().is_some() && DataUrl::stands_in(&entry.item) => {
+            Shows::Undecided
+        }
         _ if !is_stored => Shows::Instead,
         ImagesShown::Inline if texts.is_original() && spec.max_px.is_none() => Shows::Original,
         ImagesShown::Inline | ImagesShown::Url => Shows::Undecided,
@@ -193,42 +231,119 @@ fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
 async fn decide(
     service: &Service,
     board: &Board,
-    image: &Image,
+    shot: &Shot,
     texts: &Texts<'_>,
 ) -> Result<Shows, ServiceError> {
-    let spec = texts.spec;
+    match shot.entry.item.image() {
+        Some(image) => decide_stored(service, board, image, shot.bounds, texts).await,
+        None => decide_string(service, board, shot, texts).await,
+    }
+}
+
+/// Decides the form of an image that is a string of its item.
+async fn decide_string(
+    service: &Service,
+    board: &Board,
+    shot: &Shot,
+    texts: &Texts<'_>,
+) -> Result<Shows, ServiceError> {
+    let (entry, mut turns) = (Arc::clone(&shot.entry), Turns::default());
+    let read = move || DataUrl::of(&entry.item);
+    let Some(url) = turns.make(shot.entry.item.text().len() as u64, read).await? else {
+        return Ok(Shows::Instead);
+    };
     let accepted = texts.syntax.map_or(&[][..], |syntax| syntax.media_types());
-    let address = |media_type: &str| Shows::Address { media_type: media_type.to_owned() };
-    let is_address = spec.images == ImagesShown::Url;
+    let shown = service.shown_bytes(board, url.bytes.into(), shot.bounds, accepted).await?;
+    Ok(shown.map_or(Shows::Instead, |shown| Shows::Inline {
+        media_type: shown.media_type,
+        base64: STANDARD.encode(&shown.bytes).into(),
+        size: shown.size,
+    }))
+}
+
+/// Decides the form of an image that is stored apart.
+async fn decide_stored(
+    service: &Service,
+    board: &Board,
+    image: &Image,
+    bounds: Bounds,
+    texts: &Texts<'_>,
+) -> Result<Shows, ServiceError> {
+    let (max_px, is_address) = (texts.spec.max_px, texts.spec.images == ImagesShown::Url);
     if is_address && texts.is_original() {
-        return Ok(address(image.media_type()));
+        return Ok(Shows::address(image.media_type(), max_px));
     }
     // Bytes without a recognisable size are not an image, whatever they begin with.
-    if image.size.is_none() {
-        return Ok(Shows::Instead);
-    }
-    if is_address && texts.syntax.is_none() {
-        return Ok(address(image.media_type()));
-    }
-    let shown = service.shown_image(board, image, spec.max_px, accepted).await?;
-    Ok(match (shown, spec.images) {
-        (None, _) => Shows::Instead,
-        (Some(ShownImage::Stored { media_type }), ImagesShown::Url) => {
-            Shows::Address { media_type }
+    let Some(size) = image.size else { return Ok(Shows::Instead) };
+    match texts.syntax {
+        Some(syntax) if is_address => {
+            decide_address(service, board, (image, size), bounds, syntax).await
         }
-        // The address serves the type that was sent, unless the image is scaled down.
-        (Some(ShownImage::Made { media_type, .. }), ImagesShown::Url) => {
-            if spec.max_px.is_some_and(|max_px| is_larger(image, max_px)) {
-                address(media_type)
-            } else {
-                Shows::Instead
-            }
+        None if is_address => Ok(Shows::address(image.media_type(), max_px)),
+        syntax => {
+            let accepted = syntax.map_or(&[][..], |syntax| syntax.media_types());
+            Ok(match service.shown_image(board, image, bounds, accepted).await? {
+                None => Shows::Instead,
+                Some(ShownImage::Stored { .. }) if texts.is_original() => Shows::Original,
+                Some(shown) => Shows::Image(shown),
+            })
         }
-        (Some(ShownImage::Stored { .. }), _) if texts.is_original() => Shows::Original,
-        (Some(shown), _) => Shows::Image(shown),
+    }
+}
+
+/// Decides the address of an image. One that has to be made asks for the sides that it will have.
+async fn decide_address(
+    service: &Service,
+    board: &Board,
+    (image, (width, height)): (&Image, (u32, u32)),
+    bounds: Bounds,
+    syntax: Syntax,
+) -> Result<Shows, ServiceError> {
+    let shown_within =
+        async |bounds| service.shown_image(board, image, bounds, syntax.media_types()).await;
+    let is_too_long =
+        |shown: &ShownImage| bounds.max_bytes.is_some_and(|max| shown.length(image) > max);
+    let longest = width.max(height).min(MAX_PX_MAX);
+    let mut max_px = bounds.max_px.map_or(longest, |max_px| max_px.min(longest));
+    let mut shown = shown_within(Bounds::px(Some(max_px))).await?;
+    // An address bounds the sides alone: shorter ones make fewer bytes, and a pixel less makes the image anew.
+    if shown.as_ref().is_some_and(is_too_long) {
+        let Some(ShownImage::Made { size, .. }) = shown_within(bounds).await? else {
+            return Ok(Shows::Instead);
+        };
+        max_px = size.0.max(size.1).min(longest.saturating_sub(1).max(1));
+        shown = shown_within(Bounds::px(Some(max_px))).await?;
+    }
+    Ok(match shown.filter(|shown| !is_too_long(shown)) {
+        None => Shows::Instead,
+        Some(ShownImage::Stored { media_type }) => Shows::address(&media_type, None),
+        Some(ShownImage::Made { media_type, .. }) => {
+            Shows::address(media_type, NonZeroU32::new(max_px))
+        }
     })
 }
 
-fn is_larger(image: &Image, max_px: NonZeroU32) -> bool {
-    image.size.is_some_and(|(width, height)| width.max(height) > max_px.get())
+impl Shows {
+    fn address(media_type: &str, max_px: Option<NonZeroU32>) -> Self {
+        Self::Address { media_type: media_type.to_owned(), max_px }
+    }
+}
+
+impl Shot {
+    /// Returns the bytes of base64 that the image adds to the prompt.
+    fn inline_bytes(&self) -> u64 {
+        match &self.shows {
+            Shows::Image(shown) => {
+                let image = self.entry.item.image();
+                image.map_or(0, |image| shown.length(image)).div_ceil(3) * 4
+            }
+            Shows::Inline { base64, .. } => base64.len() as u64,
+            Shows::Nothing
+            | Shows::Instead
+            | Shows::Value
+            | Shows::Original
+            | Shows::Address { .. }
+            | Shows::Undecided => 0,
+        }
+    }
 }

@@ -155,15 +155,20 @@ impl<'a> Renderer<'a> {
         let stored = shot.entry.item.image();
         match (&shot.shows, stored) {
             (Shows::Nothing | Shows::Instead | Shows::Undecided, _) => {}
+            (Shows::Inline { media_type, base64, .. }, _) => {
+                self.image_begin(shot, media_type, Source::Inline);
+                self.out.push_bytes(base64.clone());
+                self.image_end();
+            }
             (Shows::Value, _) | (_, None) => {
                 self.begin();
                 self.out.push_str(IMAGE_URL_BEGIN);
                 self.out.push_bytes(image_value(&shot.entry.item).into());
                 self.out.push_str(IMAGE_URL_END);
             }
-            (Shows::Address { media_type }, Some(image)) => {
+            (Shows::Address { media_type, max_px }, Some(image)) => {
                 self.image_begin(shot, media_type, Source::Address);
-                self.out.push_str(&self.texts.address(&shot.entry, image));
+                self.out.push_str(&self.texts.address(&shot.entry, image, *max_px));
                 self.image_end();
             }
             (Shows::Original, Some(image)) => {
@@ -178,7 +183,7 @@ impl<'a> Renderer<'a> {
             }
             (Shows::Image(ShownImage::Made { media_type, bytes, .. }), Some(image)) => {
                 self.image_begin(shot, media_type, Source::Inline);
-                self.out.push_thumbnail(image, self.texts.spec.max_px, *bytes);
+                self.out.push_thumbnail(image, shot.bounds, *bytes);
                 self.image_end();
             }
         }

@@ -226,7 +226,7 @@ proptest! {
 
 #[test]
 fn a_string_that_is_no_image_is_kept_with_a_warning() {
-    use crate::board::NotAnImage::{NoDataUrl, NotBase64, OtherBytes, UnknownKind};
+    use crate::board::ImageWarning::{NoDataUrl, NotBase64, OtherBytes, UnknownKind};
     const GIF: &str = "R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7";
     for (url, expected) in [
         ("", Some(NoDataUrl)),
@@ -257,11 +257,57 @@ fn a_string_that_is_no_image_is_kept_with_a_warning() {
     ] {
         let text = format!("{{\"image_str\":\"{url}\"}}");
         let shot = Screenshot::from_json(&text).unwrap();
-        assert_eq!(shot.not_an_image, expected, "{url}");
+        assert_eq!(shot.warning, expected, "{url}");
     }
     for text in ["{}", "{\"image_str\":null}", "{\"image_str\":1}", "\"shot.png\""] {
-        assert_eq!(Screenshot::from_json(text).unwrap().not_an_image, None, "{text}");
+        assert_eq!(Screenshot::from_json(text).unwrap().warning, None, "{text}");
     }
+}
+
+#[test]
+fn an_image_that_a_provider_rejects_is_warned_of() {
+    use ::image::ImageFormat::{Bmp, Jpeg, Png, WebP};
+    let warning = |media_type: &str, bytes: Vec<u8>| {
+        let text = format!("{{\"image_str\":\"{}\"}}", data_url(media_type, &bytes));
+        let warning = cut(&text).warning;
+        let sent = Screenshot::from_bytes(media_type, bytes, None, "").unwrap();
+        assert_eq!(sent.warning, warning, "bytes and a data URL are warned of alike");
+        warning
+    };
+    for (media_type, format) in [("image/png", Png), ("image/jpeg", Jpeg), ("image/webp", WebP)] {
+        let bytes = picture(format, 64, 64);
+        assert_eq!(warning(media_type, bytes.clone()), None, "{media_type}");
+        let cut = bytes[..bytes.len() - 7].to_vec();
+        assert_eq!(warning(media_type, cut), Some(ImageWarning::Cut), "{media_type}");
+        let longer = [bytes, vec![0; 9]].concat();
+        assert_eq!(warning(media_type, longer), None, "{media_type}");
+    }
+    assert_eq!(warning("image/bmp", picture(Bmp, 64, 64)), None);
+    assert_eq!(warning("image/png", picture(Png, 8_000, 2)), None);
+    let sides = ImageWarning::Sides { provider: "Anthropic", width: 8_001, height: 2, max: 8_000 };
+    assert_eq!(warning("image/png", picture(Png, 8_001, 2)), Some(sides));
+    let mut large = picture(Png, 2, 2);
+    large.resize(3_750_000, 0);
+    assert_eq!(warning("image/png", large.clone()), None);
+    large.push(0);
+    let bytes = ImageWarning::Bytes { provider: "Anthropic", bytes: 3_750_001, max: 3_750_000 };
+    assert_eq!(warning("image/png", large), Some(bytes));
+    // A BMP is decoded whole.
+    let Some(ImageWarning::TooLarge(_)) = warning("image/bmp", wide_bmp()) else { panic!() };
+}
+
+/// The head of a BMP of 60,000 pixels a side.
+fn wide_bmp() -> Vec<u8> {
+    let mut bytes = picture(::image::ImageFormat::Bmp, 2, 2);
+    bytes[18..22].copy_from_slice(&60_000_u32.to_le_bytes());
+    bytes[22..26].copy_from_slice(&60_000_u32.to_le_bytes());
+    bytes
+}
+
+fn data_url(media_type: &str, bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    let base64 = base64::engine::general_purpose::STANDARD.encode(bytes);
+    format!("{}{base64}", Image::head_of(media_type))
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
-use blackboard_thumbnail::MAX_PX_MAX;
+use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
 
 use super::logs::entries::entry_of;
 use super::openapi;
@@ -83,6 +83,9 @@ pub(super) async fn image(
     Ok((status, headers, body).into_response())
 }
 
+/// The types of thumbnails: those that every provider takes. Only an image within the bounds is a WebP.
+const THUMBNAIL_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+
 /// The image in the response.
 enum Shown<'a> {
     Stored { image: &'a Image, media_type: String },
@@ -99,10 +102,11 @@ impl<'a> Shown<'a> {
         if max_px.is_none() {
             return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
         }
-        Ok(match service.showable_image(board, image, max_px, &[]).await? {
+        let bounds = Bounds::px(max_px.map(NonZeroU32::get));
+        Ok(match service.showable_image(board, image, bounds, &THUMBNAIL_TYPES).await? {
             ShownImage::Stored { media_type } => Self::Stored { image, media_type },
             ShownImage::Made { .. } => {
-                let made = service.thumbnail(board, image, max_px).await?;
+                let made = service.thumbnail(board, image, bounds).await?;
                 Self::Made { media_type: made.media_type, bytes: made.bytes }
             }
         })

@@ -1,7 +1,6 @@
 //! Tests of the piece sizes of response bodies, and of the threads that render them.
 
 use std::io::Cursor;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::thread;
 
@@ -10,6 +9,7 @@ use axum::extract::FromRequestParts as _;
 use axum::http::{Request, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use blackboard_thumbnail::Bounds;
 use http_body_util::BodyExt as _;
 use image::{DynamicImage, ImageFormat, RgbImage};
 use parking_lot::Mutex;
@@ -147,11 +147,11 @@ async fn a_thumbnail_comes_in_pieces() {
     let mut bytes = Cursor::new(Vec::new());
     DynamicImage::from(noise).write_to(&mut bytes, ImageFormat::Png).unwrap();
     let (board, image) = world.screenshot(bytes.into_inner()).await;
-    let max_px = NonZeroU32::new(399);
-    let made = world.service.thumbnail(&board, &image, max_px).await.unwrap();
+    let bounds = Bounds::px(Some(399));
+    let made = world.service.thumbnail(&board, &image, bounds).await.unwrap();
     assert!(made.bytes.len() > 2 * TURN_BYTES_MAX);
     let mut segments = Segments::default();
-    segments.push_thumbnail(&image, max_px, made.bytes.len() as u64);
+    segments.push_thumbnail(&image, bounds, made.bytes.len() as u64);
     let body = segments::body(segments, world.service.clone(), board).await.unwrap();
     let shown = bounded_body(body, TURN_BYTES_MAX).await;
     assert_eq!(shown, STANDARD.encode(&made.bytes).into_bytes());

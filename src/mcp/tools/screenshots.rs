@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use blackboard_thumbnail::Bounds;
 use futures_util::FutureExt as _;
 
 use super::logs::appended;
@@ -32,9 +33,6 @@ const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 /// The size of an item that is shown beside its image.
 const ITEM_BYTES_MAX: usize = 2_000;
 
-/// The beginning of a data URL.
-const DATA: &str = "data:";
-
 pub(crate) fn add_screenshot(call: Call) -> Running {
     add(call).boxed()
 }
@@ -44,11 +42,15 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let image = call.arguments.need("image")?;
     let metadata = call.arguments.take("metadata");
-    let Intake { items, images, .. } =
+    let Intake { items, images, remarks, .. } =
         work(image.len(), move || screenshot(&image, metadata.as_deref())).await?;
     let command = Command::Log(LogName::Screenshots, LogCommand::Append { items });
     let writing = call.writing(session, agent)?;
-    let shape = |receipt: &_| appended(&LogName::Screenshots, receipt);
+    let warnings: Vec<_> = remarks.warnings.into_iter().map(|fault| fault.detail).collect();
+    let shape = move |receipt: &_| {
+        let facts = appended(&LogName::Screenshots, receipt);
+        if warnings.is_empty() { facts } else { facts.put("warnings", &warnings) }
+    };
     Ok(writing.run(command, images, shape).await?.into())
 }
 
@@ -59,13 +61,15 @@ fn screenshot(image: &str, metadata: Option<&str>) -> Result<Intake, Refusal> {
         return Err(refused("expected a data URL, as a string"));
     }
     let url = json::decode(image);
-    let (media_type, bytes) = if url.trim_start().starts_with(DATA) {
-        let read = DataUrl::parse(&url);
-        let read = read.ok_or_else(|| refused("expected data:image/png;base64, and the image"))?;
-        (Some(read.media_type), read.bytes)
-    } else {
-        let bytes = forgiving_base64(url.as_bytes());
-        (None, bytes.ok_or_else(|| refused("the data is not base64"))?)
+    let (media_type, bytes) = match DataUrl::parse(&url) {
+        Some(read) => (Some(read.media_type), read.bytes),
+        None if url.contains(':') => {
+            return Err(refused("expected data:image/png;base64, and the image"));
+        }
+        None => {
+            let bytes = forgiving_base64(url.as_bytes());
+            (None, bytes.ok_or_else(|| refused("the data is not base64"))?)
+        }
     };
     let none =
         || Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image");
@@ -107,10 +111,11 @@ pub(crate) async fn bytes_of(
     image: &Image,
     max_px: NonZeroU32,
 ) -> Result<(String, Vec<u8>), ServiceError> {
-    match service.showable_image(board, image, Some(max_px), &TYPES).await? {
+    let bounds = Bounds::px(Some(max_px.get()));
+    match service.showable_image(board, image, bounds, &TYPES).await? {
         ShownImage::Stored { media_type } => Ok((media_type, service.image(board, image).await?)),
         ShownImage::Made { .. } => {
-            let made = service.thumbnail(board, image, Some(max_px)).await?;
+            let made = service.thumbnail(board, image, bounds).await?;
             Ok((made.media_type.to_owned(), made.bytes.to_vec()))
         }
     }

@@ -1,4 +1,4 @@
-//! Thumbnail cache on disk, `<root>/<session>/<sha256>-<max_px>`: bounded, least recently used first.
+//! Thumbnail cache on disk, `<root>/<session>/<sha256>-<bounds>`: bounded, least recently used first.
 //!
 //! It may be deleted while the server is down. A file is `bbthumb4`, the kind (0 is PNG, 1 is JPEG), width, height
 //! and a CRC-32 (little-endian) over the file's name, these three and the image; then the image. A file is moved into
@@ -8,14 +8,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::num::NonZeroU32;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use blackboard_thumbnail::Thumbnail;
+use blackboard_thumbnail::{Bounds, Thumbnail};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -33,8 +32,10 @@ const MAGIC: &[u8; 8] = b"bbthumb4";
 const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
 /// Media types by their number in a file.
 const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
-/// The part of a file's name for a missing `max_px`.
+/// The part of a file's name without bounds.
 const OWN_SIZE: &str = "own";
+/// What the parts of bounds in a file's name begin with: of the longer side, of pixels, of bytes.
+const BOUNDS: [char; 3] = ['s', 'p', 'b'];
 /// A file takes whole blocks of the disk; so the number of files is bounded too.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -117,7 +118,7 @@ impl Cache {
     /// Removes the thumbnails of a session.
     pub(super) fn forget(&self, session: SessionId) {
         let mut index = self.index().lock();
-        let first = (session, Digest([0; 32]), None);
+        let first = (session, Digest([0; 32]), Bounds::default());
         let of_it =
             index.files.range(first..).map(|(key, _)| *key).take_while(|key| key.0 == session);
         let keys: Vec<Key> = of_it.collect();
@@ -187,11 +188,18 @@ impl Cache {
     }
 }
 
-fn name((_, digest, max_px): Key) -> String {
-    match max_px {
-        Some(max_px) => format!("{digest}-{max_px}"),
-        None => format!("{digest}-{OWN_SIZE}"),
+fn name((_, digest, bounds): Key) -> String {
+    if bounds == Bounds::default() {
+        return format!("{digest}-{OWN_SIZE}");
     }
+    let Bounds { max_px, max_pixels, max_bytes } = bounds;
+    let mut name = digest.to_string();
+    for (letter, bound) in BOUNDS.into_iter().zip([max_px.map(u64::from), max_pixels, max_bytes]) {
+        if let Some(bound) = bound {
+            name.push_str(&format!("-{letter}{bound}"));
+        }
+    }
+    name
 }
 
 fn charged(made: &Thumbnail) -> u64 {
@@ -265,12 +273,19 @@ fn session_of(home: &Path) -> Option<SessionId> {
 
 fn key_of(session: SessionId, path: &Path) -> Option<Key> {
     let text = path.file_name()?.to_str()?;
-    let (digest, max_px) = text.split_once('-')?;
-    let max_px = match max_px {
-        OWN_SIZE => None,
-        max_px => Some(max_px.parse::<NonZeroU32>().ok()?),
-    };
-    let key = (session, Digest::from_hex(digest)?, max_px);
+    let (digest, parts) = text.split_once('-')?;
+    let mut bounds = Bounds::default();
+    if parts != OWN_SIZE {
+        for part in parts.split('-') {
+            let [side, pixels, bytes] = BOUNDS.map(|letter| part.strip_prefix(letter));
+            match (side, pixels, bytes) {
+                (Some(side), ..) => bounds.max_px = Some(side.parse().ok()?),
+                (_, Some(pixels), _) => bounds.max_pixels = Some(pixels.parse().ok()?),
+                (.., bytes) => bounds.max_bytes = Some(bytes?.parse().ok()?),
+            }
+        }
+    }
+    let key = (session, Digest::from_hex(digest)?, bounds);
     (name(key) == text).then_some(key)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blackboard_thumbnail::{Bounds, Thumbnail, Undecodable};
+use blackboard_thumbnail::{Bounds, Probe, Undecodable};
 use tokio::sync::Semaphore;
 
 use crate::fairness::{Limiter, Place, Share};
@@ -38,8 +38,8 @@ impl Default for Pool {
     }
 }
 
-/// A thumbnail, or the reason why the bytes could not be read or decoded.
-type Made = Result<Result<Thumbnail, Undecodable>, StoreError>;
+/// What was made of an image, or the reason why its bytes could not be read or decoded.
+type Made<T> = Result<Result<T, Undecodable>, StoreError>;
 
 impl Pool {
     /// Takes a place in the queue.
@@ -47,12 +47,13 @@ impl Pool {
         self.waiting.now(1).ok_or(ServiceError::Overloaded)
     }
 
-    /// Makes a thumbnail of the bytes that `read` returns, once memory is free.
-    pub(super) async fn make(
+    /// Decodes the bytes that `read` returns, once memory is free, and returns what `work` makes of them.
+    pub(super) async fn make<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> Result<Vec<u8>, StoreError> + Send + 'static,
         bounds: Bounds,
-    ) -> Result<Made, ServiceError> {
+        work: impl FnOnce(&[u8], Probe) -> Result<T, Undecodable> + Send + 'static,
+    ) -> Result<Made<T>, ServiceError> {
         let job = self.jobs.wait(1, TURN_WAIT_MAX).await;
         let job = job.map_err(|_| ServiceError::Overloaded)?;
         let reading = tokio::task::spawn_blocking(move || {
@@ -73,7 +74,7 @@ impl Pool {
         let memory = Arc::clone(&self.memory).acquire_many_owned(units).await;
         let memory = memory.map_err(|_| ServiceError::Stopping)?;
         let making = tokio::task::spawn_blocking(move || {
-            let made = blackboard_thumbnail::make(&bytes, bounds);
+            let made = work(&bytes, probe);
             drop((bytes, memory, job));
             made
         });

@@ -31,11 +31,15 @@ const END: [u8; 2] = [0xff, 0xd9];
 
 /// Whether the file ends before the picture does. The decoder of whole pictures shows what there is, and grey below.
 pub(super) fn is_cut(bytes: &[u8], size: (u32, u32)) -> bool {
+    !has_end(bytes) && !is_complete(bytes, size)
+}
+
+/// Whether the marker of the end stands behind the picture's data, which has no marker within.
+pub(super) fn has_end(bytes: &[u8]) -> bool {
     let scan = segments(bytes).find(|segment| segment.marker == SCAN);
     let data = scan.map_or(&[][..], |scan| scan.after);
-    // Data has no marker within. Most files end with this one.
-    let has_end = data.windows(END.len()).rev().any(|pair| pair == END);
-    !has_end && !is_complete(bytes, size)
+    // Most files end with this one.
+    data.windows(END.len()).rev().any(|pair| pair == END)
 }
 
 /// Whether all of a baseline picture is there and nothing else: some programs leave out the marker of the end.

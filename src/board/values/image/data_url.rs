@@ -38,15 +38,7 @@ impl DataUrl {
     /// Reads a data URL. `None` if it is none, is not in base64, or is empty.
     #[must_use]
     pub fn parse(url: &str) -> Option<Self> {
-        let url = url.trim_matches(|c: char| c <= ' ');
-        let (scheme, rest) = url.split_at_checked(SCHEME.len())?;
-        let (head, data) = rest.split_once(',')?;
-        let (media_type, encoding) = head.trim_ascii().rsplit_once(';')?;
-        let is_base64 = encoding.trim_start_matches(' ').eq_ignore_ascii_case(BASE64);
-        if !scheme.eq_ignore_ascii_case(SCHEME) || !is_base64 {
-            return None;
-        }
-        let media_type = media_type.split(';').next().unwrap_or_default().trim_ascii();
+        let (media_type, data) = parts(url)?;
         let data: Cow<'_, [u8]> = percent_decode_str(data).into();
         let bytes = forgiving_base64(&data).filter(|bytes| !bytes.is_empty())?;
         Some(Self { media_type: media_type.to_ascii_lowercase(), bytes })
@@ -55,11 +47,31 @@ impl DataUrl {
     /// Reads the data URL that stayed in the text of a screenshot. `None` if its image is stored apart.
     #[must_use]
     pub fn of(item: &Item) -> Option<Self> {
-        if item.image().is_some() {
-            return None;
-        }
-        Self::parse(&image_text(item.text())?)
+        Self::parse(&text_of(item)?)
     }
+
+    /// Whether such a URL stands in a screenshot. Its data is not decoded.
+    #[must_use]
+    pub fn stands_in(item: &Item) -> bool {
+        text_of(item).is_some_and(|url| parts(&url).is_some())
+    }
+}
+
+/// Returns the image's text if no image is stored apart.
+fn text_of(item: &Item) -> Option<Cow<'_, str>> {
+    if item.image().is_some() { None } else { image_text(item.text()) }
+}
+
+/// Returns the media type and the data of a URL in base64.
+fn parts(url: &str) -> Option<(&str, &str)> {
+    let url = url.trim_matches(|c: char| c <= ' ');
+    let (scheme, rest) = url.split_at_checked(SCHEME.len())?;
+    let (head, data) = rest.split_once(',')?;
+    let (media_type, encoding) = head.trim_ascii().rsplit_once(';')?;
+    let is_base64 = encoding.trim_start_matches(' ').eq_ignore_ascii_case(BASE64);
+    let is_data_url = scheme.eq_ignore_ascii_case(SCHEME) && is_base64;
+    let media_type = media_type.split(';').next().unwrap_or_default().trim_ascii();
+    is_data_url.then_some((media_type, data))
 }
 
 /// Decodes base64 with white space, without padding, or of the URL-safe alphabet. `None` for anything else.

@@ -3,18 +3,22 @@
 //! The data URL is cut out of the item and rebuilt exactly.
 
 mod data_url;
+mod limits;
+mod warning;
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use blackboard_thumbnail::{IMAGE_TYPES, recognise};
+use blackboard_thumbnail::recognise;
 use serde::{Deserialize, Serialize};
 
 use crate::board::json;
 use crate::board::{Digest, InvalidItem, Item};
 
 pub use data_url::{DataUrl, forgiving_base64};
+pub use limits::{ANTHROPIC, GOOGLE, ImageLimits, OPENAI};
+pub use warning::ImageWarning;
 
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;
@@ -88,31 +92,8 @@ pub struct Screenshot {
     pub item: Item,
     /// The bytes of the image, if the image is stored apart from the item.
     pub bytes: Option<Vec<u8>>,
-    /// The reason why the string in `image_str` is not an image, if it is not.
-    pub not_an_image: Option<NotAnImage>,
-}
-
-/// A string in `image_str` that is not an image. The original takes any string, so it is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotAnImage {
-    /// The string has another form.
-    #[error(
-        "the string is not a data URL of an image, such as data:image/png;base64,…; it was kept as it is"
-    )]
-    NoDataUrl,
-    /// The data URL cannot be decoded.
-    #[error("the data of the URL is not base64 (RFC 4648); it was kept as it is")]
-    NotBase64,
-    /// The bytes are no image that can be shown.
-    #[error(
-        "no model is shown the bytes: they are not a PNG, JPEG, WebP, GIF or BMP; they were kept as they are, convert the image to show it"
-    )]
-    UnknownKind,
-    /// The bytes are another type of image, or none.
-    #[error(
-        "the bytes are not an image of the type that the data URL names; they were kept as they are"
-    )]
-    OtherBytes,
+    /// The reason why a model is not shown the string in `image_str`, or not as it is.
+    pub warning: Option<ImageWarning>,
 }
 
 impl Screenshot {
@@ -127,8 +108,8 @@ impl Screenshot {
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
         let text = json::one_line(text);
         let Some(found) = find(&text) else {
-            let not_an_image = image_text(&text).and_then(|url| NotAnImage::of_text(&url));
-            return Ok(Self { item: Item::from_json(&text)?, bytes: None, not_an_image });
+            let warning = image_text(&text).and_then(|url| ImageWarning::of_text(&url));
+            return Ok(Self { item: Item::from_json(&text)?, bytes: None, warning });
         };
         let bytes_len = found.bytes.len();
         if bytes_len > IMAGE_BYTES_MAX {
@@ -136,9 +117,9 @@ impl Screenshot {
         }
         let cut = format!("{}{}", found.before, found.after);
         let image = Image::new(found.before.len(), found.head.to_owned(), &found.bytes);
-        let not_an_image = NotAnImage::of_bytes(image.media_type(), &found.bytes);
+        let warning = ImageWarning::of_bytes(image.media_type(), &found.bytes);
         let item = Item::from_object(&cut, Some(image))?;
-        Ok(Self { item, bytes: Some(found.bytes), not_an_image })
+        Ok(Self { item, bytes: Some(found.bytes), warning })
     }
 
     /// Builds the item of an image posted as bytes: `{"metadata":…,"image_path":…,"image_str":"data:…"}`, in this
@@ -161,10 +142,10 @@ impl Screenshot {
         json::quote(image_path, &mut text);
         text.push_str(",\"image_str\":\"");
         let image = Image::new(text.len(), Image::head_of(media_type), &bytes);
-        let not_an_image = NotAnImage::of_bytes(media_type, &bytes);
+        let warning = ImageWarning::of_bytes(media_type, &bytes);
         text.push_str("\"}");
         let item = Item::from_object(&text, Some(image))?;
-        Ok(Self { item, bytes: Some(bytes), not_an_image })
+        Ok(Self { item, bytes: Some(bytes), warning })
     }
 }
 
@@ -176,35 +157,6 @@ impl Image {
             sha256: Digest::of(bytes),
             bytes: bytes.len() as u64,
             size: recognise(bytes).map(|(_, size)| size),
-        }
-    }
-}
-
-impl NotAnImage {
-    /// Examines a string that cannot be stored as bytes.
-    fn of_text(url: &str) -> Option<Self> {
-        if let Some(url) = DataUrl::parse(url) {
-            return Self::of_bytes(&url.media_type, &url.bytes);
-        }
-        let head = url.split_inclusive(',').next().unwrap_or_default().to_ascii_lowercase();
-        if !head.starts_with("data:image/") || !head.ends_with(',') {
-            return Some(Self::NoDataUrl);
-        }
-        // Other encodings have text, such as that of an SVG.
-        Some(if head.ends_with("base64,") { Self::NotBase64 } else { Self::UnknownKind })
-    }
-
-    /// Examines the decoded bytes of a data URL.
-    fn of_bytes(media_type: &str, bytes: &[u8]) -> Option<Self> {
-        let media_type = media_type.to_ascii_lowercase();
-        if !media_type.starts_with("image/") {
-            return Some(Self::NoDataUrl);
-        }
-        let found = recognise(bytes).map(|(kind, _)| kind);
-        match IMAGE_TYPES.iter().find(|(name, _)| *name == media_type) {
-            Some((_, kind)) => (found != Some(*kind)).then_some(Self::OtherBytes),
-            // Another name of a known kind, such as image/jpg, or a kind that is not known.
-            None => found.is_none().then_some(Self::UnknownKind),
         }
     }
 }

@@ -10,7 +10,7 @@ fn made(length: usize) -> Thumbnail {
 }
 
 fn key(session: u128, number: u8) -> Key {
-    (SessionId(Uuid::from_u128(session)), Digest([number; 32]), NonZeroU32::new(300))
+    (SessionId(Uuid::from_u128(session)), Digest([number; 32]), Bounds::px(Some(300)))
 }
 
 fn opened(dir: &TempDir, bytes_max: u64) -> Cache {
@@ -28,7 +28,7 @@ fn files(cache: &Cache) -> usize {
 fn what_was_put_is_there_after_a_restart_too() {
     let dir = tempfile::tempdir().unwrap();
     let cache = opened(&dir, 1 << 20);
-    let own = (key(1, 1).0, Digest([9; 32]), None);
+    let own = (key(1, 1).0, Digest([9; 32]), Bounds::default());
     assert_eq!(cache.get(own), None);
     cache.put(own, &made(100));
     cache.put(key(1, 1), &Thumbnail { media_type: "image/png", ..made(5000) });

@@ -1,0 +1,110 @@
+//! Warnings about images that were accepted but that no model is shown, or not as they are.
+
+use blackboard_thumbnail::{Bounds, IMAGE_TYPES, Undecodable, is_cut, probe, recognise};
+
+use super::{DataUrl, ImageLimits};
+
+/// What a model is shown instead of a string in `image_str`. The original takes any string, so it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageWarning {
+    /// The string has another form.
+    #[error(
+        "the string is not a data URL of an image, such as data:image/png;base64,…; it was kept as it is"
+    )]
+    NoDataUrl,
+    /// The data URL cannot be decoded.
+    #[error("the data of the URL is not base64 (RFC 4648); it was kept as it is")]
+    NotBase64,
+    /// The bytes are no image that can be shown.
+    #[error(
+        "no model is shown the bytes: they are not a PNG, JPEG, WebP, GIF or BMP; they were kept as they are, convert the image to show it"
+    )]
+    UnknownKind,
+    /// The bytes are another type of image, or none.
+    #[error(
+        "the bytes are not an image of the type that the data URL names; they were kept as they are"
+    )]
+    OtherBytes,
+    /// The file lacks its end.
+    #[error(
+        "no model is shown the image: the file ends before the picture does; it was kept as it is"
+    )]
+    Cut,
+    /// The picture takes too much memory.
+    #[error("no model is shown the image: {0}; it was kept as it is")]
+    TooLarge(Undecodable),
+    /// A provider takes fewer pixels.
+    #[error(
+        "the models of {provider} are shown a smaller image: it has {width} x {height} pixels, and a side may have {max}"
+    )]
+    Sides {
+        /// The provider.
+        provider: &'static str,
+        /// The pixels of the image.
+        width: u32,
+        /// The pixels of the image.
+        height: u32,
+        /// The most pixels of a side.
+        max: u32,
+    },
+    /// A provider takes fewer bytes.
+    #[error(
+        "the models of {provider} are shown a smaller image: it has {bytes} bytes, and an image may have {max}"
+    )]
+    Bytes {
+        /// The provider.
+        provider: &'static str,
+        /// The bytes of the image.
+        bytes: u64,
+        /// The most bytes of an image.
+        max: u64,
+    },
+}
+
+impl ImageWarning {
+    /// Examines a string that cannot be stored as bytes.
+    pub(super) fn of_text(url: &str) -> Option<Self> {
+        if let Some(url) = DataUrl::parse(url) {
+            return Self::of_bytes(&url.media_type, &url.bytes);
+        }
+        let head = url.split_inclusive(',').next().unwrap_or_default().to_ascii_lowercase();
+        if !head.starts_with("data:image/") || !head.ends_with(',') {
+            return Some(Self::NoDataUrl);
+        }
+        // Other encodings have text, such as that of an SVG.
+        Some(if head.ends_with("base64,") { Self::NotBase64 } else { Self::UnknownKind })
+    }
+
+    /// Examines the decoded bytes of a data URL. No pixel is decoded.
+    pub(super) fn of_bytes(media_type: &str, bytes: &[u8]) -> Option<Self> {
+        let media_type = media_type.to_ascii_lowercase();
+        if !media_type.starts_with("image/") {
+            return Some(Self::NoDataUrl);
+        }
+        let found = recognise(bytes);
+        let kind = found.map(|(kind, _)| kind);
+        match (IMAGE_TYPES.iter().find(|(name, _)| *name == media_type), found) {
+            (Some((_, named)), _) if kind != Some(*named) => Some(Self::OtherBytes),
+            // Another name of a known kind, such as image/jpg, or a kind that is not known.
+            (_, None) => Some(Self::UnknownKind),
+            (_, Some((_, size))) => Self::of_image(size, bytes),
+        }
+    }
+
+    fn of_image((width, height): (u32, u32), bytes: &[u8]) -> Option<Self> {
+        if is_cut(bytes) {
+            return Some(Self::Cut);
+        }
+        if let Err(too_large @ Undecodable::TooLarge { .. }) = probe(bytes, Bounds::default()) {
+            return Some(Self::TooLarge(too_large));
+        }
+        let bytes = bytes.len() as u64;
+        ImageLimits::ALL.into_iter().find_map(|limits| {
+            let ImageLimits { provider, side, bytes: bytes_max, .. } = limits;
+            if width.max(height) > side {
+                return Some(Self::Sides { provider, width, height, max: side });
+            }
+            (bytes > bytes_max).then_some(Self::Bytes { provider, bytes, max: bytes_max })
+        })
+    }
+}
