@@ -21,6 +21,7 @@ BOARDS = (20, 2104)
 QUERIES = {
     "8,000 tokens": "prompt?max_tokens=8000",
     "8,000 tokens, Markdown": "prompt?max_tokens=8000&format=markdown",
+    "8,000 tokens, Anthropic": "prompt?max_tokens=8000&format=anthropic",
     "the last 20, Markdown": "prompt?latest=20&format=markdown",
     "the last 20": "prompt?latest=20",
     "no such agent": "trajectories?agent=Nobody",

@@ -31,8 +31,8 @@ const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 /// Read a screenshot's image
 ///
 /// Without `max_px`, the response has the stored bytes. With `max_px` it is a thumbnail, a PNG or a JPEG, the same
-/// each time; or the stored bytes if no side of the image is longer. A signed address, as in prompts of a server with
-/// `--public-url`, opens this image only.
+/// each time; or the stored bytes if no side of the image is longer, it is a PNG, JPEG or WebP, and it need not be turned. A
+/// signed address, as in prompts of a server with `--public-url`, opens this image only.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
     params(openapi::InSession, openapi::AtSeq, openapi::ImageQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::SignedQuery, openapi::IfNoneMatch, openapi::RangeOf),

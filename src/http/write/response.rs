@@ -62,7 +62,8 @@ pub(crate) struct WrittenBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     skipped_count: Option<usize>,
-    /// The strings in `image_str` that are not data URLs of images, at most 100. They were kept, as in the original.
+    /// The strings in `image_str` that are not images, that cannot be shown, or that a provider would reject as they are; at
+    /// most 100. They were kept, as in the original.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     warnings: Vec<Fault>,
