@@ -11,8 +11,9 @@ use blackboard_thumbnail::Bounds;
 use bytes::Bytes;
 
 use super::pieces::PIECE_BYTES;
+use super::view::text_image::text_image;
 use super::yielding::Turns;
-use crate::board::{Board, Image};
+use crate::board::{Board, Entry, Image};
 use crate::service::{ImagePieces, Service, ServiceError};
 
 /// The length from which a text is sent without a copy. Shorter texts are copied together, since each frame has a
@@ -32,6 +33,8 @@ enum Segment {
     Image(Image),
     /// A thumbnail of an image, within bounds. Boxed, since most segments are texts.
     Thumbnail(Box<(Image, Bounds)>),
+    /// The image in the text of an entry, within bounds and of one of these media types.
+    TextImage(Box<(Arc<Entry>, Bounds, &'static [&'static str])>),
 }
 
 /// A body under construction.
@@ -90,6 +93,19 @@ impl Segments {
         self.all.push_back(Segment::Thumbnail(Box::new((image.clone(), bounds))));
     }
 
+    /// Adds the base64 of the image in the text of an entry. `bytes` is the size of what is shown.
+    pub(crate) fn push_text_image(
+        &mut self,
+        entry: &Arc<Entry>,
+        bounds: Bounds,
+        accepted: &'static [&'static str],
+        bytes: u64,
+    ) {
+        self.close_short();
+        self.bytes += bytes.div_ceil(3) * 4;
+        self.all.push_back(Segment::TextImage(Box::new((Arc::clone(entry), bounds, accepted))));
+    }
+
     fn close_short(&mut self) {
         if !self.short.is_empty() {
             self.bytes += self.short.len() as u64;
@@ -133,7 +149,10 @@ impl SegmentPieces {
     pub(crate) fn ready(&mut self) -> Option<Bytes> {
         match self.segments.pop_front()? {
             Segment::Text(text) => Some(text),
-            other @ (Segment::Made(..) | Segment::Image(_) | Segment::Thumbnail(..)) => {
+            other @ (Segment::Made(..)
+            | Segment::Image(_)
+            | Segment::Thumbnail(_)
+            | Segment::TextImage(_)) => {
                 self.segments.push_front(other);
                 None
             }
@@ -167,6 +186,12 @@ impl SegmentPieces {
                     let making = Box::pin(self.service.thumbnail(&self.board, &image, bounds));
                     let made = making.await?;
                     self.thumbnail = made.bytes;
+                }
+                Some(Segment::TextImage(of_text)) => {
+                    let (entry, bounds, accepted) = *of_text;
+                    let (service, board) = (&self.service, &self.board);
+                    let showing = Box::pin(text_image(service, board, &entry, bounds, accepted));
+                    self.thumbnail = showing.await?.ok_or(ServiceError::Fault)?.bytes;
                 }
                 Some(Segment::Image(image)) => {
                     self.image = Some(self.service.image_pieces(&self.board, &image).await?);

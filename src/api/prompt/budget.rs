@@ -268,7 +268,7 @@ impl Shot {
             Shows::Value => is_address(&image_value(&self.entry.item)),
             Shows::Original
             | Shows::Image(_)
-            | Shows::Inline { .. }
+            | Shows::OfText { .. }
             | Shows::Address { .. }
             | Shows::Undecided => true,
         }
@@ -285,7 +285,7 @@ impl Texts<'_> {
             Shows::Instead => self.cost(self.instead(&shot.entry).as_bytes()),
             Shows::Value => self.value_cost(&image_value(&shot.entry.item)),
             _ if self.syntax.is_none() => self.cost_as_text(shot),
-            Shows::Inline { size, .. } | Shows::Image(ShownImage::Made { size, .. }) => {
+            Shows::OfText { size, .. } | Shows::Image(ShownImage::Made { size, .. }) => {
                 self.estimator.image(Some(*size))
             }
             Shows::Original | Shows::Image(ShownImage::Stored { .. }) => {

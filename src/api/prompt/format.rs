@@ -37,6 +37,11 @@ impl<'a> Texts<'a> {
         Self { session, spec, addresses, syntax, estimator }
     }
 
+    /// Returns the media types that the provider accepts. Empty if all are.
+    pub(super) fn media_types(&self) -> &'static [&'static str] {
+        self.syntax.map_or(&[], Syntax::media_types)
+    }
+
     /// Returns the limits of images; `None` if they are shown as they were sent.
     pub(super) fn limits(&self) -> Option<ImageLimits> {
         self.syntax.and_then(Syntax::image_limits)

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
 use bytes::Bytes;
 
@@ -13,6 +11,7 @@ use super::budget::Fit;
 use super::format::Texts;
 use super::selection::Selected;
 use crate::api::refusal::Refusal;
+use crate::api::view::text_image::text_image;
 use crate::api::yielding::Turns;
 use crate::board::{Board, DataUrl, Entry, Image, ImagesShown, LogName, PromptPart};
 use crate::prompt::{Cost, Cut, LeftOut, Syntax};
@@ -69,7 +68,7 @@ pub(super) enum Shows {
     /// The image in a form that the model accepts.
     Image(ShownImage),
     /// An image that is not stored apart, in a form that the model accepts.
-    Inline { media_type: &'static str, base64: Bytes, size: (u32, u32) },
+    OfText { media_type: &'static str, bytes: u64, size: (u32, u32) },
     /// The address of the image, its media type there, and the longest side that the address asks for.
     Address { media_type: String, max_px: Option<NonZeroU32> },
     /// The image, in a form that is not decided yet.
@@ -247,16 +246,10 @@ async fn decide_string(
     shot: &Shot,
     texts: &Texts<'_>,
 ) -> Result<Shows, ServiceError> {
-    let (entry, mut turns) = (Arc::clone(&shot.entry), Turns::default());
-    let read = move || DataUrl::of(&entry.item);
-    let Some(url) = turns.make(shot.entry.item.text().len() as u64, read).await? else {
-        return Ok(Shows::Instead);
-    };
-    let accepted = texts.syntax.map_or(&[][..], |syntax| syntax.media_types());
-    let shown = service.shown_bytes(board, url.bytes.into(), shot.bounds, accepted).await?;
-    Ok(shown.map_or(Shows::Instead, |shown| Shows::Inline {
+    let shown = text_image(service, board, &shot.entry, shot.bounds, texts.media_types()).await?;
+    Ok(shown.map_or(Shows::Instead, |shown| Shows::OfText {
         media_type: shown.media_type,
-        base64: STANDARD.encode(&shown.bytes).into(),
+        bytes: shown.bytes.len() as u64,
         size: shown.size,
     }))
 }
@@ -280,14 +273,11 @@ async fn decide_stored(
             decide_address(service, board, (image, size), bounds, syntax).await
         }
         None if is_address => Ok(Shows::address(image.media_type(), max_px)),
-        syntax => {
-            let accepted = syntax.map_or(&[][..], |syntax| syntax.media_types());
-            Ok(match service.shown_image(board, image, bounds, accepted).await? {
-                None => Shows::Instead,
-                Some(ShownImage::Stored { .. }) if texts.is_original() => Shows::Original,
-                Some(shown) => Shows::Image(shown),
-            })
-        }
+        _ => Ok(match service.shown_image(board, image, bounds, texts.media_types()).await? {
+            None => Shows::Instead,
+            Some(ShownImage::Stored { .. }) if texts.is_original() => Shows::Original,
+            Some(shown) => Shows::Image(shown),
+        }),
     }
 }
 
@@ -337,7 +327,7 @@ impl Shot {
                 let image = self.entry.item.image();
                 image.map_or(0, |image| shown.length(image)).div_ceil(3) * 4
             }
-            Shows::Inline { base64, .. } => base64.len() as u64,
+            Shows::OfText { bytes, .. } => bytes.div_ceil(3) * 4,
             Shows::Nothing
             | Shows::Instead
             | Shows::Value

@@ -155,9 +155,10 @@ impl<'a> Renderer<'a> {
         let stored = shot.entry.item.image();
         match (&shot.shows, stored) {
             (Shows::Nothing | Shows::Instead | Shows::Undecided, _) => {}
-            (Shows::Inline { media_type, base64, .. }, _) => {
+            (Shows::OfText { media_type, bytes, .. }, _) => {
                 self.image_begin(shot, media_type, Source::Inline);
-                self.out.push_bytes(base64.clone());
+                let accepted = self.texts.media_types();
+                self.out.push_text_image(&shot.entry, shot.bounds, accepted, *bytes);
                 self.image_end();
             }
             (Shows::Value, _) | (_, None) => {

@@ -8,6 +8,7 @@ pub(crate) mod entry;
 pub(crate) mod event;
 pub(crate) mod inline_image;
 pub(crate) mod state;
+pub(crate) mod text_image;
 pub(crate) mod transaction;
 
 use std::fmt::Display;

@@ -1,0 +1,26 @@
+//! Images in the texts of screenshots: data URLs that are not stored apart.
+//!
+//! Each is read again where it is shown, so that a prompt with many of them holds one.
+
+use std::sync::Arc;
+
+use blackboard_thumbnail::{Bounds, Thumbnail};
+
+use crate::api::yielding::Turns;
+use crate::board::{Board, DataUrl, Entry};
+use crate::service::{Service, ServiceError};
+
+/// Returns the image in the text of an entry, within bounds and of one of the accepted media types. `None` if there is none
+/// that can be shown.
+pub(crate) async fn text_image(
+    service: &Service,
+    board: &Board,
+    entry: &Arc<Entry>,
+    bounds: Bounds,
+    accepted: &[&str],
+) -> Result<Option<Thumbnail>, ServiceError> {
+    let (read, length) = (Arc::clone(entry), entry.item.text().len() as u64);
+    let url = Turns::default().make(length, move || DataUrl::of(&read.item)).await?;
+    let Some(url) = url else { return Ok(None) };
+    service.shown_bytes(board, url.bytes.into(), bounds, accepted).await
+}
