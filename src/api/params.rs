@@ -12,6 +12,9 @@ use super::refusal::Refusal;
 use super::suggestion::{known_names, nearest};
 use crate::board::Code;
 
+/// The words of a flag.
+pub(crate) const FLAG: [(&str, bool); 2] = [("true", true), ("false", false)];
+
 /// The maximum number of parameters in a query, repeated ones counted once.
 const PARAMS_MAX: usize = 64;
 
@@ -126,8 +129,7 @@ impl Params {
 
     /// Takes the parameter as `true` or `false`; false if absent.
     pub(crate) fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
-        let choices = [("true", true), ("false", false)];
-        Ok(self.choice(name, &choices)?.unwrap_or(false))
+        Ok(self.choice(name, &FLAG)?.unwrap_or(false))
     }
 
     /// Takes the parameter as one of these words.

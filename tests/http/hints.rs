@@ -101,6 +101,17 @@ async fn images_are_told_their_media_type() {
 }
 
 #[tokio::test]
+async fn every_parameter_of_a_prompt_is_suggested() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    for (wrong, right) in [("asci", "ascii"), ("cachemarks", "cache_marks")] {
+        let answer = board.get(&format!("prompt?{wrong}=true")).await;
+        answer.problem(400, "unknown-parameter");
+        assert!(answer.json().to_string().contains(&format!("'{right}'")), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn an_image_str_that_is_no_image_is_kept_and_said() {
     let server = Server::start();
     let board = server.made("s").await;

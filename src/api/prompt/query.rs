@@ -8,7 +8,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use exact_json::python::Characters;
 
 use crate::api::intake::steps::exact_steps;
-use crate::api::params::{Params, invalid};
+use crate::api::params::{FLAG, Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::ImageAddresses;
 use crate::api::view::entry::{images_param, keys_param};
@@ -45,14 +45,14 @@ impl PromptQuery {
             screenshots: params.number("screenshots", 0..=PROMPT_SCREENSHOTS_MAX)?,
             images: images_param(params)?,
             max_px: number(params.number("max_px", 1..=PROMPT_PX_MAX)?),
-            cache_marks: flag(params, "cache_marks")?,
+            cache_marks: params.choice("cache_marks", &FLAG)?,
             max_tokens: number(params.number("max_tokens", 1..=PROMPT_TOKENS_MAX)?),
             headings: None,
         };
         query.steps.as_deref().map(exact_steps).transpose()?;
         let profile = params.text("profile")?;
         let tokenizer = params.choice("tokenizer", &Tokenizer::NAMED)?;
-        let ascii = flag(params, "ascii")?;
+        let ascii = params.choice("ascii", &FLAG)?;
         Ok(Self { query, profile, tokenizer, ascii, prefers_markdown })
     }
 
@@ -181,10 +181,6 @@ impl PromptSpec {
 }
 
 /// Takes a parameter that is true or false.
-fn flag(params: &mut Params, name: &'static str) -> Result<Option<bool>, Refusal> {
-    params.has(name).then(|| params.flag(name)).transpose()
-}
-
 fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -234,6 +234,8 @@ fn a_string_that_is_no_image_is_kept_with_a_warning() {
         ("https://example.com/a.png", Some(NoDataUrl)),
         (GIF, Some(NoDataUrl)),
         ("data:text/plain;base64,eA==", Some(NoDataUrl)),
+        (&format!("data:;base64,{GIF}"), None),
+        ("data:;base64,eA==", Some(NoDataUrl)),
         ("data:image/png", Some(NoDataUrl)),
         ("data:image/gif;base64,", Some(NotBase64)),
         ("data:image/gif;base64,R0lGO", Some(NotBase64)),
@@ -284,6 +286,9 @@ fn an_image_that_a_provider_rejects_is_warned_of() {
     }
     assert_eq!(warning("image/bmp", picture(Bmp, 64, 64)), None);
     assert_eq!(warning("image/png", picture(Png, 8_000, 2)), None);
+    let Some(ImageWarning::Undecodable(_)) = warning("image/png", picture(Png, 70_000, 1)) else {
+        panic!()
+    };
     let sides = ImageWarning::Sides { provider: "Anthropic", width: 8_001, height: 2, max: 8_000 };
     assert_eq!(warning("image/png", picture(Png, 8_001, 2)), Some(sides));
     let mut large = picture(Png, 2, 2);
@@ -293,7 +298,7 @@ fn an_image_that_a_provider_rejects_is_warned_of() {
     let bytes = ImageWarning::Bytes { provider: "Anthropic", bytes: 3_750_001, max: 3_750_000 };
     assert_eq!(warning("image/png", large), Some(bytes));
     // A BMP is decoded whole.
-    let Some(ImageWarning::TooLarge(_)) = warning("image/bmp", wide_bmp()) else { panic!() };
+    let Some(ImageWarning::Undecodable(_)) = warning("image/bmp", wide_bmp()) else { panic!() };
 }
 
 /// The head of a BMP of 60,000 pixels a side.

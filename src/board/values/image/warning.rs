@@ -30,9 +30,9 @@ pub enum ImageWarning {
         "no model is shown the image: the file ends before the picture does; it was kept as it is"
     )]
     Cut,
-    /// The picture takes too much memory.
+    /// Its header shows that it cannot be decoded.
     #[error("no model is shown the image: {0}; it was kept as it is")]
-    TooLarge(Undecodable),
+    Undecodable(Undecodable),
     /// A provider takes fewer pixels.
     #[error(
         "the models of {provider} are shown a smaller image: it has {width} x {height} pixels, and a side may have {max}"
@@ -78,10 +78,12 @@ impl ImageWarning {
     /// Examines the decoded bytes of a data URL. No pixel is decoded.
     pub(super) fn of_bytes(media_type: &str, bytes: &[u8]) -> Option<Self> {
         let media_type = media_type.to_ascii_lowercase();
-        if !media_type.starts_with("image/") {
+        let found = recognise(bytes);
+        // An image without a type is shown as one.
+        let is_unnamed = media_type.is_empty() && found.is_some();
+        if !media_type.starts_with("image/") && !is_unnamed {
             return Some(Self::NoDataUrl);
         }
-        let found = recognise(bytes);
         let kind = found.map(|(kind, _)| kind);
         match (IMAGE_TYPES.iter().find(|(name, _)| *name == media_type), found) {
             (Some((_, named)), _) if kind != Some(*named) => Some(Self::OtherBytes),
@@ -95,8 +97,8 @@ impl ImageWarning {
         if is_cut(bytes) {
             return Some(Self::Cut);
         }
-        if let Err(too_large @ Undecodable::TooLarge { .. }) = probe(bytes, Bounds::default()) {
-            return Some(Self::TooLarge(too_large));
+        if let Err(undecodable) = probe(bytes, Bounds::default()) {
+            return Some(Self::Undecodable(undecodable));
         }
         let bytes = bytes.len() as u64;
         ImageLimits::ALL.into_iter().find_map(|limits| {
