@@ -72,8 +72,8 @@ pub use values::code::Code;
 pub use values::cost::{Budget, Cost};
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
 pub use values::image::{
-    ANTHROPIC, DataUrl, GOOGLE, IMAGE_BYTES_MAX, IMAGE_MEMBER, Image, ImageLimits, ImageWarning,
-    OPENAI, Screenshot, forgiving_base64,
+    ANTHROPIC, COMMON_IMAGE_TYPES, DataUrl, GOOGLE, IMAGE_BYTES_MAX, IMAGE_MEMBER, Image,
+    ImageLimits, ImageWarning, OPENAI, Screenshot, forgiving_base64,
 };
 pub use values::item::{ITEM_BYTES_MAX, ITEM_DEPTH_MAX, InvalidItem, Item};
 pub use values::json::Json;

@@ -110,15 +110,13 @@ impl Syntax {
     /// The media types that the provider accepts. Empty if it accepts all.
     #[must_use]
     pub const fn media_types(self) -> &'static [&'static str] {
-        match self {
-            Self::Chat => &[],
-            Self::Messages => &["image/png", "image/jpeg", "image/webp", "image/gif"],
-            // OpenAI takes a GIF that does not move, Google none.
-            Self::Responses | Self::Gemini => &["image/png", "image/jpeg", "image/webp"],
+        match self.image_limits() {
+            Some(limits) => limits.media_types,
+            None => &[],
         }
     }
 
-    /// Returns what the provider takes of images. `None` for the original's format, which shows what was sent.
+    /// Returns the provider's limits for images. `None` for the original's format, which shows what was sent.
     #[must_use]
     pub const fn image_limits(self) -> Option<ImageLimits> {
         match self {

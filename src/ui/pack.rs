@@ -33,7 +33,7 @@ pub(super) fn pack(folder: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
             return true;
         }
         if name.ends_with(".css") || name.ends_with(".js") {
-            *content = without_comment_lines(content);
+            *content = code_lines(content);
         }
         if name.ends_with(".css") {
             styles.append(content);
@@ -45,8 +45,8 @@ pub(super) fn pack(folder: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Leaves out the lines that hold nothing but a comment, and empty ones. Other lines stay as they are.
-fn without_comment_lines(source: &[u8]) -> Vec<u8> {
+/// Returns the source without empty lines and lines that hold nothing but a comment. Other lines stay as they are.
+fn code_lines(source: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(source.len());
     let mut inside = false;
     for line in source.split_inclusive(|byte| *byte == b'\n') {

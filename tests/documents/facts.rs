@@ -281,18 +281,17 @@ fn routes() -> Vec<Vec<String>> {
     paths.map(|path| path.split('/').map(str::to_owned).collect()).collect()
 }
 
-/// Whether a documented path is a route, or its end, or a path within the state.
-fn is_route(path: &str, is_whole: bool, routes: &[Vec<String>]) -> bool {
+/// Whether a documented path is a route, its end, or within the state. One from `v1` on is a whole route.
+fn is_route(path: &str, routes: &[Vec<String>]) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     // A path within the state may have any number of keys.
     let within_state = parts.iter().position(|part| *part == "state");
     let parts = within_state.and_then(|at| parts.get(..=at)).unwrap_or(&parts);
+    let is_whole = parts.first() == Some(&"v1");
     routes.iter().any(|route| {
-        let route =
-            if is_whole { route.strip_prefix(&["v1".to_owned()]) } else { Some(&route[..]) };
-        let end = route.and_then(|route| route.get(route.len().checked_sub(parts.len())?..));
-        let is_end = end.is_some_and(|end| is_end(parts, end));
-        is_end && (!is_whole || route.is_some_and(|route| route.len() == parts.len()))
+        let left_out =
+            route.len().checked_sub(parts.len()).filter(|count| !is_whole || *count == 0);
+        left_out.and_then(|count| route.get(count..)).is_some_and(|end| is_end(parts, end))
     })
 }
 
@@ -311,12 +310,12 @@ fn is_end(stated: &[&str], end: &[String]) -> bool {
 #[test]
 fn a_path_that_is_no_route_is_found() {
     let routes = routes();
-    let known = |path| is_route(path, false, &routes);
+    let known = |path| is_route(path, &routes);
     assert!(known("requests/3") && known("agents/HostAgent/memory") && known("state/a/b"));
     assert!(!known("requets") && !known("nonsense/state") && !known("agents/HostAgent/memories"));
-    let known = |path| is_route(path, true, &routes);
-    assert!(known("sessions/demo/prompt") && known("requests") && known("sessions/{session}"));
-    assert!(!known("foo") && !known("requests/3") && !known("session/demo"));
+    assert!(known("v1/sessions/demo/prompt") && known("v1/requests"));
+    assert!(known("v1/sessions/{session}") && !known("v1/foo"));
+    assert!(!known("v1/requests/3") && !known("v1/session/demo"));
 }
 
 #[test]
@@ -333,8 +332,8 @@ fn the_routes_that_the_documents_name_exist() {
                 let end = rest.find(|c: char| c.is_whitespace() || "?\"'`),#\\*".contains(c));
                 let path = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ';']);
                 count += 1;
-                let is_whole = start == "/v1/";
-                if !is_route(path, is_whole, &routes) && !OTHER_ROUTES.contains(&path) {
+                let stated = if start == "/v1/" { format!("v1/{path}") } else { path.to_owned() };
+                if !is_route(&stated, &routes) && !OTHER_ROUTES.contains(&path) {
                     wrong.push(format!("{}: {start}{path}", place.display()));
                 }
             }

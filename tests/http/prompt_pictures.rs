@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Board, Server};
 use crate::images::{BMP, GIF, data_url, decoded, noise, png};
 
-/// What Anthropic takes: the longer side of few and of many images, their number, and the bytes of base64 of one.
+/// Anthropic's limits: the longer side of few and of many images, their number, and the bytes of base64 of one.
 const SIDE_MAX: u32 = 8_000;
 const SIDE_OF_MANY_MAX: u32 = 2_000;
 const IMAGES_MAX: usize = 100;

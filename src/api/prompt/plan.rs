@@ -203,8 +203,7 @@ fn limit(shots: &mut [Shot], texts: &Texts<'_>) {
     shots.iter_mut().filter(is_image).take(too_many).for_each(|shot| shot.shows = Shows::Instead);
     let side = limits.side_among(count - too_many);
     for shot in shots {
-        let max_px = shot.bounds.max_px.map_or(side, |max_px| max_px.min(side));
-        let max_px = (max_px < u32::MAX).then_some(max_px);
+        let max_px = [shot.bounds.max_px, side].into_iter().flatten().min();
         shot.bounds = Bounds { max_px, max_bytes: Some(limits.bytes), ..Bounds::default() };
     }
 }

@@ -19,7 +19,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::api::tag::{Rendering, Resource};
-use crate::board::{Board, Code, Digest, Entry, Image};
+use crate::board::{Board, COMMON_IMAGE_TYPES, Code, Digest, Entry, Image};
 use crate::service::{Service, ServiceError, ShownImage};
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
@@ -83,9 +83,6 @@ pub(super) async fn image(
     Ok((status, headers, body).into_response())
 }
 
-/// The types of thumbnails: those that every provider takes. Only an image within the bounds is a WebP.
-const THUMBNAIL_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
-
 /// The image in the response.
 enum Shown<'a> {
     Stored { image: &'a Image, media_type: String },
@@ -103,7 +100,7 @@ impl<'a> Shown<'a> {
             return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
         }
         let bounds = Bounds::px(max_px.map(NonZeroU32::get));
-        Ok(match service.showable_image(board, image, bounds, &THUMBNAIL_TYPES).await? {
+        Ok(match service.showable_image(board, image, bounds, &COMMON_IMAGE_TYPES).await? {
             ShownImage::Stored { media_type } => Self::Stored { image, media_type },
             ShownImage::Made { .. } => {
                 let made = service.thumbnail(board, image, bounds).await?;

@@ -34,7 +34,7 @@ const HEAD_BYTES: usize = MAGIC.len() + 1 + 4 + 4 + 4;
 const KINDS: [&str; 2] = ["image/png", "image/jpeg"];
 /// The part of a file's name without bounds.
 const OWN_SIZE: &str = "own";
-/// What the parts of bounds in a file's name begin with: of the longer side, of pixels, of bytes.
+/// The first letters of the bounds in a file's name: the longer side, pixels, bytes.
 const BOUNDS: [char; 3] = ['s', 'p', 'b'];
 /// A file takes whole blocks of the disk; so the number of files is bounded too.
 const BLOCK_BYTES: u64 = 4096;

@@ -63,7 +63,7 @@ impl ShownImage {
 /// The image of a thumbnail, and its bounds.
 type Key = (SessionId, Digest, Bounds);
 
-/// What an image is, known once all of it was decoded.
+/// Facts about an image, known once all of it was decoded.
 #[derive(Clone, Copy)]
 struct Facts {
     media_type: &'static str,

@@ -38,7 +38,7 @@ impl Default for Pool {
     }
 }
 
-/// What was made of an image, or the reason why its bytes could not be read or decoded.
+/// The result of an image's work, or the reason why its bytes could not be read or decoded.
 type Made<T> = Result<Result<T, Undecodable>, StoreError>;
 
 impl Pool {

@@ -6,6 +6,7 @@
 mod float;
 
 use std::collections::HashMap;
+use std::iter;
 
 use crate::tokens::{is_space, run_before, scalar_end};
 use crate::{decode, members, short_escape};
@@ -286,13 +287,11 @@ impl<'o, const IN_LITERAL: bool> Writer<'o, IN_LITERAL> {
             self.unit(first);
             return after;
         }
-        let escaped = bytes.get(after..after + 2).is_some_and(|next| next == b"\\u");
-        let low = escaped.then(|| unit(after + 2)).filter(|low| matches!(low, 0xDC00..=0xDFFF));
-        let (units, after) = match low.filter(|_| matches!(first, 0xD800..=0xDBFF)) {
-            Some(low) => ([Some(first), Some(low)], after + 6),
-            None => ([Some(first), None], after),
-        };
-        for decoded in char::decode_utf16(units.into_iter().flatten()) {
+        let begins_pair = matches!(first, 0xD800..=0xDBFF)
+            && bytes.get(after..after + 2).is_some_and(|next| next == b"\\u");
+        let low = begins_pair.then(|| unit(after + 2)).filter(|low| matches!(low, 0xDC00..=0xDFFF));
+        let after = if low.is_some() { after + 6 } else { after };
+        for decoded in char::decode_utf16(iter::once(first).chain(low)) {
             match decoded {
                 Ok(character) => self.character(character),
                 Err(half) => self.unit(half.unpaired_surrogate()),

@@ -85,7 +85,7 @@ fn a_list_is_written_like_an_array() {
     dumps_list([" {\"a\":1,\"a\":2} ", "[]", "\"é\""].into_iter(), &mut out);
     assert_eq!(out, r#"x [{"a": 2}, [], "\u00e9"]"#);
     out.clear();
-    dumps_list(std::iter::empty(), &mut out);
+    dumps_list(iter::empty(), &mut out);
     assert_eq!(out, "[]");
 }
 

@@ -17,7 +17,7 @@ use crate::board::json;
 use crate::board::{Digest, InvalidItem, Item};
 
 pub use data_url::{DataUrl, forgiving_base64};
-pub use limits::{ANTHROPIC, GOOGLE, ImageLimits, OPENAI};
+pub use limits::{ANTHROPIC, COMMON_IMAGE_TYPES, GOOGLE, ImageLimits, OPENAI};
 pub use warning::ImageWarning;
 
 /// The largest image, in bytes.

@@ -4,7 +4,7 @@ use blackboard_thumbnail::{Bounds, IMAGE_TYPES, Undecodable, is_cut, probe, reco
 
 use super::{DataUrl, ImageLimits};
 
-/// What a model is shown instead of a string in `image_str`. The original takes any string, so it is kept.
+/// The reason why models are not shown a string in `image_str` as it is. The original takes any string, so it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageWarning {
     /// The string has another form.
@@ -102,9 +102,9 @@ impl ImageWarning {
         }
         let bytes = bytes.len() as u64;
         ImageLimits::ALL.into_iter().find_map(|limits| {
-            let ImageLimits { provider, side, bytes: bytes_max, .. } = limits;
-            if width.max(height) > side {
-                return Some(Self::Sides { provider, width, height, max: side });
+            let ImageLimits { provider, bytes: bytes_max, .. } = limits;
+            if let Some(max) = limits.side_among(1).filter(|max| width.max(height) > *max) {
+                return Some(Self::Sides { provider, width, height, max });
             }
             (bytes > bytes_max).then_some(Self::Bytes { provider, bytes, max: bytes_max })
         })

@@ -18,7 +18,7 @@ export function Directives({ session, profile, feed }) {
   const held = useRef({});
   const wanted = (held.current = wantedOf(state, held.current));
   useEffect(() => {
-    // The refusal leaves out a large value.
+    // A problem has no large value.
     if (state.error?.code === "condition-not-met" && state.error.current === undefined) setUntil(undefined);
   }, [state.error]);
   const isGone = Object.keys(wanted).length === 0;
