@@ -66,12 +66,15 @@ pub(super) async fn file(Path(path): Path<String>, headers: HeaderMap) -> Respon
         return StatusCode::NOT_FOUND.into_response();
     };
     let files = Files::get();
-    if of != files.build {
+    let is_build = of.len() == BUILD_CHARS && of.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_build && of != files.build {
         let detail = "this file is of another version of the page; reload the page";
         let headers = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
         return (StatusCode::NOT_FOUND, headers, detail).into_response();
     }
-    let (Some(media_type), Some(file)) = (media_type(name), files.by_name.get(name)) else {
+    let (true, Some(media_type), Some(file)) =
+        (is_build, media_type(name), files.by_name.get(name))
+    else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let compressed = file.compressed.filter(|_| accepts_brotli(&headers));

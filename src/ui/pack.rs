@@ -1,4 +1,4 @@
-//! Packs the page's source for browsers: comments and empty lines are left out, and the styles are one file.
+//! Packs the page's source for browsers: comments, empty lines and indentation are left out, and the styles are one file.
 //!
 //! Compiled into the build script as well as into the server.
 
@@ -45,7 +45,8 @@ pub(super) fn pack(folder: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Returns the source without empty lines and lines that hold nothing but a comment. Other lines stay as they are.
+/// Returns the source without indentation, empty lines and lines that hold nothing but a comment. White space at the beginning
+/// of a line means nothing in it: HTML's templates pass over it.
 fn code_lines(source: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(source.len());
     let mut inside = false;
@@ -55,7 +56,7 @@ fn code_lines(source: &[u8]) -> Vec<u8> {
         if inside {
             inside = !text.ends_with(b"*/");
         } else if !text.is_empty() && !text.starts_with(b"//") {
-            kept.extend_from_slice(line);
+            kept.extend_from_slice(line.trim_ascii_start());
         }
     }
     kept

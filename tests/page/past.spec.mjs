@@ -174,3 +174,26 @@ describe("checkpoints are made and deleted", async (t) => {
   const { checkpoints } = (await t.server.get(board(session, "checkpoints"))).body;
   assert.deepEqual(checkpoints.map((one) => one.name), ["before <print>"]);
 });
+
+describe("numbers keep their texts in the timeline, a path's history and a comparison", async (t) => {
+  const session = fresh("numbers");
+  const path = board(session, "state", "x");
+  for (const big of ["12345678901234567890", "12345678901234567891"]) await t.server.put(path, `{"big":${big},"f":1.10,"e":1e2}`);
+  await t.go(`#/sessions/${session}/timeline`);
+  await t.page.getByText('x = {"big":12345678901234567891,"f":1.10,"e":1e2}').waitFor();
+  await t.go(`#/sessions/${session}/past?path=state/x`);
+  await t.page.getByLabel("Changed value").filter({ hasText: "−" }).getByText('"big": 12345678901234567891,').waitFor();
+  assert.equal(await t.page.getByText("The value stayed the same").count(), 0);
+  // What a number stands for is still counted, and nothing else takes it for an object.
+  await t.server.post(board(session, "questions"), { question: "How many?", options: [1.0, "2"], n: 1 });
+  await t.server.post(board(session, "questions"), '{"question":"Which?","options":[1.50]}');
+  await t.server.put(board(session, "agents", "A"), '{"type":"AppAgent","n":1.10}');
+  await t.server.post(board(session, "agents", "A", "memory"), '{"step":1.0,"cost":0.50,"thought":1.0}', as("A"));
+  await t.server.post(board(session, "requests"), '{"request":1.0}');
+  for (const view of ["questions", "agents?agent=A", "tasks", "prompt", "past", "search", "timeline"]) {
+    await t.go(`#/sessions/${session}/${view}`);
+    await t.page.locator(".view").first().waitFor();
+    await t.page.waitForTimeout(300);
+  }
+  assert.match(await t.text(".overview"), /Cost[^]*\$0\.50/);
+});

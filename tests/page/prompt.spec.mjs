@@ -51,6 +51,10 @@ describe("options are in the address and in the request", async (t) => {
   await t.page.getByLabel("Latest items").fill("2");
   await t.page.getByLabel("Latest items").press("Enter");
   await t.page.getByText("The workbook is open").first().waitFor({ state: "detached" });
+  await t.page.getByLabel("Tokens as of").selectOption("anthropic");
+  const asked = t.page.waitForRequest(/prompt\?.*tokenizer=anthropic&ascii=false/);
+  await t.page.getByLabel("Characters").selectOption("false");
+  await asked;
   await t.page.getByRole("button", { name: "Clear options" }).click();
   await part(t, "Request History").waitFor();
   assert.match(t.page.url(), /prompt$/);

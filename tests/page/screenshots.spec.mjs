@@ -161,3 +161,21 @@ describe("an SVG with a script as a label, or as an image, does nothing", async 
   assert.equal(await t.page.evaluate(() => window.hacked), undefined);
   assert.equal(await t.page.locator("a[href^='javascript:'], svg[onload], .main script").count(), 0);
 });
+
+describe("an image that is kept as text is shown, and one that is damaged is named", async (t) => {
+  const session = fresh("kept");
+  const spaced = png(64, 40, [10, 90, 160]).replace("base64,", "base64,\n");
+  await t.server.post(board(session, "screenshots"), { metadata: "spaced", image_str: spaced });
+  await t.server.post(board(session, "screenshots"), { metadata: "damaged", image_str: spaced.slice(0, 60) });
+  await t.go(`#/sessions/${session}/screenshots?order=oldest`);
+  const first = t.page.locator("[data-seq='1']");
+  await first.getByText("kept as text").waitFor();
+  await t.page.waitForFunction(() => document.querySelector("[data-seq='1'] img")?.naturalWidth > 0);
+  await t.page.locator("[data-seq='2']").getByTitle("The image cannot be shown").waitFor();
+  await t.go(`#/sessions/${session}/timeline`);
+  await t.page.waitForFunction(() => document.querySelector(".shot img")?.naturalWidth > 0);
+  assert.equal(await t.page.getByText("base64").count(), 0);
+  await t.go(`#/sessions/${session}/screenshots?shot=1`);
+  await t.page.waitForFunction(() => document.querySelector(".pane-image")?.naturalWidth > 0);
+  await t.page.getByText("it has no address").waitFor();
+});

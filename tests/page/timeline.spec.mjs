@@ -203,6 +203,7 @@ describe("before the history that is kept, a timeline has the entries of the log
   await t.server.put(board(session, "questions", "1", "answer"), { answer: "the third" }, as("User"));
   await t.server.post(board(session, "agents", "AppAgent", "memory"), { step: 1, thought: "Remembered" }, as("AppAgent"));
   await t.server.post(board(session, "trajectories"), Array.from({ length: 600 }, (_, n) => ({ step: n, thought: `Thought ${n}.` })), as("AppAgent"));
+  await t.server.post(`${board(session, "questions")}?expires=1h`, { question: "How many copies?" }, as("AppAgent"));
   await t.server.post(board(session, "fork"), { to: "fork-of-it" });
   await t.server.post(board(session, "purge"));
   for (const name of [session, "fork-of-it"]) {
@@ -216,6 +217,9 @@ describe("before the history that is kept, a timeline has the entries of the log
     await group(t, "Open the report").getByText('Done: opened').waitFor();
     assert.deepEqual((await titles(t)).slice(0, 5), ["Open the report", "Print it", "Which printer?", "Remembered", "Thought 0."]);
     await group(t, "Which printer?").getByText("Answer: the third").waitFor();
+    await t.page.keyboard.press("End");
+    await group(t, "How many copies?").getByText("Open until").waitFor();
+    await t.page.keyboard.press("Home");
     // What came since joins the row that the log gave.
     await group(t, "Print it").getByText("Done: printed").waitFor();
     await t.page.keyboard.press("End");

@@ -32,6 +32,17 @@ test("a step has its memory and what its commit wrote besides", () => {
   assert.deepEqual(shapes(groups), ["step memory state_put status", "state_put state_put", "step"]);
 });
 
+test("a memory joins the step of its number", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("trajectories", 1, { step: 1 })),
+    commit(2, "A", appended("trajectories", 2, { step: 2 })),
+    commit(3, "A", appended("agents/A/memory", 1, { step: 1, status: "FAIL" })),
+    commit(4, "A", appended("agents/A/memory", 2, { step: 2 })),
+  ]);
+  assert.deepEqual(shapes(groups), ["step", "step memory", "memory"]);
+});
+
 const shot = (seq, image_path, more) => appended("screenshots", seq, { metadata: "x", image_path }, { image: { url: "/i" }, ...more });
 
 test("a screenshot is a row of its own unless a step names it", () => {

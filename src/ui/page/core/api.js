@@ -1,6 +1,7 @@
 // The HTTP API as the page uses it: one function for requests, and the paths of resources.
 
 import { signal } from "./dom.js";
+import { parseExact } from "./json.js";
 
 /** The longest time for an answer, waits aside. */
 const REQUEST_MS_MAX = 30_000;
@@ -140,7 +141,7 @@ function isJson(response) {
 
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return undefined;
   }

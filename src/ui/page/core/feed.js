@@ -448,9 +448,10 @@ class Base {
 
   commits(log, entry) {
     if (entry.updated_at === undefined) this.floor = Math.min(this.floor, entry.revision);
-    const { seq, at, agent, after, attempts } = entry;
+    const { seq, at, agent, after, attempts, expires_at } = entry;
     const changes = [{ kind: "appended", log, entries: [entry] }];
     if (after || attempts) changes.push({ kind: "planned", first: seq, last: seq, after, attempts });
+    if (log === "questions" && expires_at) changes.push({ kind: "awaited", first: seq, last: seq, expires_at });
     // Several entries may have one revision, so a commit is known by its entry.
     const id = `${log}/${seq}`;
     const append = { id, revision: this.floor, at, agent, changes, isOfLog: true };

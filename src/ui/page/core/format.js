@@ -1,5 +1,7 @@
 // Numbers, times and texts as people read them.
 
+import { numberOf, parseExact } from "./json.js";
+
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
@@ -74,13 +76,13 @@ export function pairs(value) {
   if (typeof value === "string") {
     if (!value.startsWith("{") || value.length > 10_000) return value;
     try {
-      object = JSON.parse(value);
+      object = parseExact(value);
     } catch {
       return value;
     }
   }
   if (object === undefined || object === null) return "";
-  if (typeof object !== "object" || Array.isArray(object)) return JSON.stringify(object);
+  if (typeof object !== "object" || Array.isArray(object) || numberOf(object) !== undefined) return JSON.stringify(object);
   return Object.entries(object).map(([name, one]) => `${name}: ${typeof one === "string" ? one : JSON.stringify(one)}`).join(", ");
 }
 

@@ -1,5 +1,7 @@
 // A session's past without a browser: marks and film on the slider, comparisons of two boards, and the history of a path.
 
+import { numberOf } from "./json.js";
+
 /** The four logs of every board. */
 export const LOGS = ["questions", "requests", "trajectories", "screenshots"];
 
@@ -83,7 +85,7 @@ export function leaves(value, most = LEAVES_MAX) {
   const found = new Map();
   const walk = (one, path) => {
     if (found.size >= most) return;
-    const isObject = one !== null && typeof one === "object" && !Array.isArray(one) && Object.keys(one).length > 0;
+    const isObject = one !== null && typeof one === "object" && !Array.isArray(one) && numberOf(one) === undefined && Object.keys(one).length > 0;
     if (!isObject) return void found.set(path, JSON.stringify(one));
     for (const [key, inner] of Object.entries(one)) walk(inner, path === "" ? escaped(key) : `${path}/${escaped(key)}`);
   };

@@ -57,12 +57,27 @@ export function metadataText(item) {
   return pairs(item?.metadata);
 }
 
+/**
+ * Where the image of an entry is, at most `px` on its longest side: its address, or the data URL that its item keeps as a text, which
+ * has no address. Undefined if it has no image.
+ */
+export function imageSource({ image, item } = {}, px) {
+  if (image) return px ? `${image.url}?max_px=${px}` : image.url;
+  const sent = item?.image_str;
+  const head = typeof sent === "string" ? KEPT.exec(sent)?.[0] : undefined;
+  // Browsers read what models are shown, except the URL-safe alphabet.
+  return head && `${head}${sent.slice(head.length).replaceAll("-", "+").replaceAll("_", "/")}`;
+}
+
+/** The head of a data URL in base64. */
+const KEPT = /^\s*data:[^,]*;\s*base64\s*,/i;
+
 /** What stands for a screenshot's image where none is stored: its label, or what was sent in the image's place. */
 export function labelText(item) {
   const path = item?.image_path;
   if (typeof path === "string" && path !== "") return path;
   const sent = item?.image_str;
-  if (typeof sent === "string") return sent;
+  if (typeof sent === "string") return KEPT.test(sent) ? "" : sent;
   return sent === undefined || sent === null ? "" : JSON.stringify(sent);
 }
 

@@ -1,6 +1,7 @@
 // Server-sent events over fetch: unlike EventSource it tells a refusal from a broken connection.
 
 import { Problem, needsLogin, withQuery } from "./api.js";
+import { parseExact } from "./json.js";
 
 /** Waits between attempts, each with up to half of it more by chance. */
 const RETRY_MS = [250, 500, 1000, 2000, 4000, 8000, 15_000];
@@ -101,7 +102,7 @@ export class EventParser {
       else if (field === "id") id = Number(value);
       else if (field === "data") data.push(value);
     }
-    if (data.length > 0) await this.onEvent(name, JSON.parse(data.join("\n")));
+    if (data.length > 0) await this.onEvent(name, parseExact(data.join("\n")));
     if (id !== undefined && !Number.isNaN(id)) this.onCursor?.(id);
   }
 }

@@ -4,6 +4,8 @@
 // Pure functions and one class without a browser, so that tests run them in Node.
 
 import { pairs } from "./format.js";
+import { numberOf } from "./json.js";
+import { imageSource } from "./shots.js";
 
 /** A memory joins the step that its agent took at most so long before. */
 const STEP_MS = 120_000;
@@ -53,8 +55,9 @@ export function itemText(log, item) {
     ? names.map((name) => pairs(item[name])).find(Boolean)
     : member(item, ...names) ?? (kind === "requests" ? numbered(item, "request") : undefined);
   if (first !== undefined && first !== null && first !== "") return textOf(first);
-  const any = Object.values(item ?? {}).find((value) => typeof value === "string" && value !== "");
-  return any ?? JSON.stringify(item);
+  const isImage = kind === "screenshots" && imageSource({ item }) !== undefined;
+  const any = Object.entries(item ?? {}).find(([name, value]) => typeof value === "string" && value !== "" && !(isImage && name === "image_str"))?.[1];
+  return any ?? (isImage ? "" : JSON.stringify(item));
 }
 
 function numbered(item, stem) {
@@ -69,8 +72,8 @@ function textOf(value) {
 /** The number that an item's member has, or undefined; the original writes costs and durations as numbers or texts. */
 export function number(item, ...names) {
   const value = member(item, ...names);
-  const n = typeof value === "string" ? Number.parseFloat(value) : value;
-  return typeof n === "number" && Number.isFinite(n) ? n : undefined;
+  const n = typeof value === "string" ? Number.parseFloat(value) : numberOf(value);
+  return Number.isFinite(n) ? n : undefined;
 }
 
 /** The screenshots that a step's item names, by seq or `image_path`; a list names several. */
@@ -247,7 +250,8 @@ export class Groups {
       if (before && joins(before, row)) return before;
       const group = this.begin(row);
       group.kind = row.kind;
-      this.steps.set(agent, group);
+      // A late memory of an earlier step leaves the last step to its own.
+      if (row.type === "step") this.steps.set(agent, group);
       return group;
     }
     return this.begin(row);
@@ -299,8 +303,10 @@ export class Groups {
 /** True if a row belongs to the step that its agent took before. */
 function joins(group, row) {
   if (row.type === "step" || group.rows.length >= GROUP_ROWS_MAX) return false;
-  if (!group.rows.some((other) => other.type === "step")) return false;
-  if (row.type === "memory" && group.rows.some((other) => other.type === "memory")) return false;
+  const step = group.rows.find((other) => other.type === "step");
+  if (!step || group.rows.some((other) => other.type === "memory")) return false;
+  const [taken, remembered] = [number(step.item, "step"), number(row.item, "step")];
+  if (taken !== undefined && remembered !== undefined && taken !== remembered) return false;
   return new Date(row.at) - new Date(group.at) <= STEP_MS;
 }
 

@@ -4,10 +4,12 @@ import { board, curl, get, logPath, statePath } from "../core/api.js";
 import { absolute, href, place, setParams } from "../core/address.js";
 import { html, useEffect, useState } from "../core/dom.js";
 import { fullTime } from "../core/format.js";
+import { imageSource } from "../core/shots.js";
 import { itemText } from "../core/timeline.js";
 import { Agent, Ago, ButtonLink, Command, Copy, ProblemNote, Skeleton } from "./basics.js";
 import { Drawer } from "./dialog.js";
 import { Json } from "./json.js";
+import { Picture } from "./picture.js";
 import { RequestState } from "./tasks/state.js";
 
 /** The address of this view with something opened: `requests/3`, `state/plan/x`, `agents/NAME`, `revision/17`. */
@@ -71,10 +73,9 @@ async function read(session, what, path, at, signal) {
 
 function Facts({ session, what, body }) {
   const log = /^(questions|requests|trajectories|screenshots|agents\/.*\/memory)\/\d+$/s.exec(what)?.[1];
-  const image = body.image;
   return html`<section class="stack">
     ${log && body.item && html`<p>${itemText(log, body.item)}</p>`}
-    ${image && html`<a href=${href("screenshots", session, { shot: body.seq })}><img class="entry-image" src="${image.url}?max_px=900" alt=${itemText("screenshots", body.item) || `screenshot ${body.seq}`} /></a>`}
+    ${imageSource(body) && html`<a href=${href("screenshots", session, { shot: body.seq })}><${Picture} entry=${body} px=${900} class="entry-image" alt=${itemText("screenshots", body.item) || `screenshot ${body.seq}`} /></a>`}
     <dl class="facts">
       ${body.agent && html`<dt>Agent</dt><dd><${Agent} name=${body.agent} /></dd>`}
       ${log === "requests" && html`<dt>State</dt><dd class="row wrap"><${RequestState} entry=${body} /></dd>`}

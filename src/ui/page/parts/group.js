@@ -5,10 +5,12 @@ import { now } from "../core/clock.js";
 import { cx, html } from "../core/dom.js";
 import { brief, cost, hue, seconds, short, span, time } from "../core/format.js";
 import { expanded } from "../core/settings.js";
+import { imageSource } from "../core/shots.js";
 import { itemText, member, number, statusOf } from "../core/timeline.js";
 import { Agent, Status, Time } from "./basics.js";
 import { openHref } from "./entry.js";
 import { Icon } from "./icon.js";
+import { Picture } from "./picture.js";
 
 /** The longest texts of a card; the drawer has them whole. */
 const TITLE_CHARS = 400;
@@ -27,7 +29,7 @@ function head(group) {
 
 function Compact({ group }) {
   const row = head(group);
-  const images = [...group.rows, ...group.also].filter((one) => one.image);
+  const images = [...group.rows, ...group.also].filter(shows);
   const name = row.agent ?? row.agentOf;
   return html`<article class=${cx("group", name && `hue-${hue(name)}`, `of-${group.kind}`)} data-group=${group.key}>
     <${Time} at=${row.at} />
@@ -36,7 +38,7 @@ function Compact({ group }) {
       <div class="line"><${Agent} name=${name} />${row.agentOf && row.agent && row.agentOf !== row.agent && row.kind !== "status" && html`<span class="muted">for <${Agent} name=${row.agentOf} /></span>`}<${Badges} group=${group} row=${row} /></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       <${States} rows=${group.rows.filter((one) => one !== row && one.kind === "state")} />
-      ${group.rows.filter((one) => one !== row && !one.image && one.kind !== "state").map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
+      ${group.rows.filter((one) => one !== row && !shows(one) && one.kind !== "state").map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
     </div>
     ${images.length > 0 && html`<div class="shots">${images.slice(0, 3).map((one) => html`<${Shot} key=${one.id} row=${one} />`)}${images.length > 3 && html`<span class="muted small">+${images.length - 3}</span>`}</div>`}
   </article>`;
@@ -50,10 +52,14 @@ export function target(row) {
   return `revision/${row.revision}`;
 }
 
+function shows(row) {
+  return imageSource(row) !== undefined;
+}
+
 function Shot({ row }) {
   const { session } = place.peek();
   return html`<a class="shot" href=${href("screenshots", session, { shot: row.seq })}>
-    <img loading="lazy" decoding="async" width="96" height="60" src="${row.image.url}?max_px=240" alt=${itemText("screenshots", row.item) || `screenshot ${row.seq}`} />
+    <${Picture} entry=${row} px=${240} loading="lazy" width="96" height="60" alt=${itemText("screenshots", row.item) || `screenshot ${row.seq}`} />
   </a>`;
 }
 
@@ -133,11 +139,13 @@ const HISTORY = {
 };
 
 function Badges({ group, row }) {
-  const step = group.rows.find((one) => one.type === "step") ?? group.rows.find((one) => one.type === "memory");
-  const item = step?.item ?? row.item;
-  const n = number(item, "step");
-  const spent = number(item, "cost");
-  const took = number(item, "duration", "time_cost", "total_time_cost");
+  // What the step does not say, its memory may.
+  const steps = ["step", "memory"].map((type) => group.rows.find((one) => one.type === type)).filter(Boolean);
+  const said = (...names) => (steps.length > 0 ? steps : [row]).map(({ item }) => number(item, ...names)).find((one) => one !== undefined);
+  const n = said("step");
+  const spent = said("cost");
+  const took = said("duration", "time_cost", "total_time_cost");
+  const step = steps.find((one) => statusOf(one) !== undefined);
   const last = group.rows.findLast((one) => ["claim", "done", "failed", "released", "lapsed", "retried"].includes(one.type));
   return html`<span class="badges">
     ${row.seq !== undefined && (row.type === "request" || row.type === "question") && html`<span class="muted small">#${row.seq}</span>`}
@@ -171,7 +179,7 @@ function States({ rows }) {
 /** A further row of a compact card. */
 function Part({ row, group }) {
   if (row.hidden && row.type === "awaited" && group.rows.some((one) => one.type === "answer" || one.type === "expired")) return null;
-  if (row.type === "memory" && group.rows.some((one) => one.type === "step")) return null;
+  if (row.type === "memory" && group.rows.some((one) => one.type === "step" && title(one) === title(row))) return null;
   if (row.type === "claim" && group.rows.some((one) => one.type === "done" || one.type === "failed")) return null;
   const after = new Date(row.at) - new Date(group.at);
   return html`<a class=${cx("part", `part-${row.type}`)} href=${openHref(target(row))}>
@@ -193,7 +201,7 @@ function Row({ row }) {
       <div class="line"><${Agent} name=${name} /><span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")}${row.isOfLog ? "" : ` · r${row.revision}`}</span><${Status} value=${statusOf(row)} /></span></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       ${shown.length > 0 && html`<dl class="facts">${shown.map(([field, value]) => html`<dt>${field}</dt><dd>${short(typeof value === "string" ? value : JSON.stringify(value), FIELD_CHARS)}</dd>`)}</dl>`}
-      ${row.image && html`<${Shot} row=${row} />`}
+      ${shows(row) && html`<${Shot} row=${row} />`}
     </div>
   </article>`;
 }

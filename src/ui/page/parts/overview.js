@@ -7,7 +7,7 @@ import { html } from "../core/dom.js";
 import { useFold } from "../core/feed.js";
 import { cost, count, hue, seconds, short, span } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
-import { itemText, number } from "../core/timeline.js";
+import { itemText, memoryOf, number } from "../core/timeline.js";
 import { Agent, Ago, Status } from "./basics.js";
 import { openHref } from "./entry.js";
 
@@ -18,7 +18,7 @@ export function Overview({ session, feed }) {
   const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }), cache: "no-store" });
   const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"], kinds: ["claimed", "released", "finished", "failed", "claim_expired"] }) });
   const byAgent = useFold(feed, () => new Map(), addTotals);
-  const totals = [...byAgent.values()].sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
+  const totals = [...byAgent.values()].map(total).sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
   const claims = (requests.data?.entries ?? []).filter((entry) => entry.claim);
   return html`<aside class="overview" aria-label="Overview">
     <section>
@@ -53,17 +53,24 @@ function left(until, at) {
 function addTotals(byAgent, commits) {
   for (const commit of commits) {
     for (const change of commit.changes) {
-      if (change.kind !== "appended" || change.log !== "trajectories") continue;
+      const memory = change.kind === "appended" ? memoryOf(change.log) : undefined;
+      if (change.kind !== "appended" || (memory === undefined && change.log !== "trajectories")) continue;
       for (const { item } of change.entries ?? []) {
-        const name = commit.agent ?? item?.agent ?? item?.Agent ?? "";
-        const sum = byAgent.get(name) ?? { name, steps: 0, took: 0, spent: 0 };
-        sum.steps += 1;
-        sum.took += number(item, "duration", "time_cost", "total_time_cost") ?? 0;
-        sum.spent += number(item, "cost") ?? 0;
+        const name = memory ?? commit.agent ?? item?.agent ?? item?.Agent ?? "";
+        const sum = byAgent.get(name) ?? { name, step: { n: 0, took: 0, spent: 0 }, memory: { n: 0, took: 0, spent: 0 } };
+        const of = memory === undefined ? sum.step : sum.memory;
+        of.n += 1;
+        of.took += number(item, "duration", "time_cost", "total_time_cost") ?? 0;
+        of.spent += number(item, "cost") ?? 0;
         byAgent.set(name, sum);
       }
     }
   }
+}
+
+/** What an agent's steps say, or else its memories: many agents write the same to both. */
+function total({ name, step, memory }) {
+  return { name, steps: step.n || memory.n, took: step.took || memory.took, spent: step.spent || memory.spent };
 }
 
 /** Horizontal bars, one an agent. */

@@ -103,7 +103,7 @@ export function imageLine({ src, type, bytes }) {
 /** The query of a prompt from the address's parameters. */
 export function promptQuery(params, changes = {}) {
   const query = {};
-  for (const name of ["format", "include", "keys", "latest", "screenshots", "images", "max_px", "profile", "cache_marks", "max_tokens", "at"]) {
+  for (const name of ["format", "include", "keys", "latest", "screenshots", "images", "max_px", "profile", "cache_marks", "tokenizer", "ascii", "max_tokens", "at"]) {
     const value = name in changes ? changes[name] : params[name];
     if (value !== undefined && value !== null && value !== "") query[name] = value;
   }

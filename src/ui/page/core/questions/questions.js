@@ -3,6 +3,7 @@
 import { board, get, put } from "../api.js";
 import { signal } from "../dom.js";
 import { keyOf } from "../inbox.js";
+import { numberOf } from "../json.js";
 import { member } from "../timeline.js";
 
 /** The options of one question that become buttons. */
@@ -36,10 +37,15 @@ export function optionsOf(item) {
 }
 
 function option(one) {
-  if (["string", "number", "boolean"].includes(typeof one)) return blank(String(one)) ? undefined : { label: String(one), value: String(one) };
-  const value = member(one, "value", "id", "label", "text", "title");
-  if (!["string", "number", "boolean"].includes(typeof value) || blank(String(value))) return undefined;
-  return { label: String(member(one, "label", "text", "title") ?? value), value: String(value) };
+  const value = textOf(one) ?? textOf(member(one, "value", "id", "label", "text", "title"));
+  if (value === undefined || blank(value)) return undefined;
+  return { label: textOf(member(one, "label", "text", "title")) ?? value, value };
+}
+
+/** The text of a string, number or boolean. */
+function textOf(value) {
+  if (typeof value === "string") return value;
+  return typeof value === "boolean" || numberOf(value) !== undefined ? JSON.stringify(value) : undefined;
 }
 
 function blank(text) {

@@ -1,6 +1,7 @@
 // A session at a revision as one HTML file: no script, nothing fetched, every value a text.
 
 import { count, fullTime, hue, plural, short } from "../format.js";
+import { parseExact } from "../json.js";
 import { stateOf, STATES } from "../tasks/tasks.js";
 import { itemText, member, statusOf } from "../timeline.js";
 import { markup } from "./markup.js";
@@ -89,7 +90,7 @@ function asText(value) {
 
 function pretty(text) {
   try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
+    return JSON.stringify(parseExact(text), undefined, 2);
   } catch {
     return text;
   }

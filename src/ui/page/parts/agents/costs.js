@@ -3,6 +3,7 @@
 import { board, withQuery } from "../../core/api.js";
 import { html, useMemo } from "../../core/dom.js";
 import { cost, count, plural } from "../../core/format.js";
+import { numberOf } from "../../core/json.js";
 import { useResource } from "../../core/resource.js";
 import { number } from "../../core/timeline.js";
 
@@ -22,7 +23,7 @@ export function remembers(agent) {
 export function useCost(session, agent, feed) {
   const on = useMemo(() => remembers(agent), [agent]);
   const { data, error } = useResource(`${board(session, "agents", agent)}/memory/cost`, { feed, on });
-  return { spent: data?.total_cost, steps: data?.steps, isForeign: error?.status === 403 };
+  return { spent: numberOf(data?.total_cost), steps: data?.steps, isForeign: error?.status === 403 };
 }
 
 /** An agent's share of the session's budget, and a chart of its costs. */
@@ -42,9 +43,9 @@ export function Costs({ session, agent, feed, about }) {
 }
 
 function Budget({ about, own }) {
-  const max = about?.settings?.cost_max;
-  const all = about?.cost ?? 0;
-  if (max === undefined || max === null) {
+  const max = numberOf(about?.settings?.cost_max);
+  const all = numberOf(about?.cost) ?? 0;
+  if (max === undefined) {
     return html`<p class="muted small">All agents: <span class="num">${cost(all)}</span>. The session has no budget (<code>cost_max</code>).</p>`;
   }
   const share = (n) => `${Math.max(0, Math.min(100, max > 0 ? (n / max) * 100 : 100))}%`;

@@ -6,10 +6,12 @@ import { html } from "../../core/dom.js";
 import { bytes, count, short } from "../../core/format.js";
 import { LOGS } from "../../core/past.js";
 import { touches, useResource } from "../../core/resource.js";
+import { imageSource } from "../../core/shots.js";
 import { itemText, statusOf } from "../../core/timeline.js";
 import { Agent, Skeleton, Status, Time } from "../basics.js";
 import { openHref } from "../entry.js";
 import { Json } from "../json.js";
+import { Picture } from "../picture.js";
 import { RequestState } from "../tasks/state.js";
 import { PastProblem } from "./problem.js";
 
@@ -47,7 +49,7 @@ function Log({ session, log, at, feed }) {
       ${!data && !error && html`<${Skeleton} lines=${3} />`}
       ${data && entries.length === 0 && html`<p class="muted small">No entries.</p>`}
       <ol class="past-entries">${entries.map((entry) => html`<li key=${entry.seq} class="past-entry">
-        ${entry.image && html`<a href=${openHref(`${log}/${entry.seq}`)} tabindex="-1" aria-hidden="true"><img loading="lazy" decoding="async" width="64" height="40" src="${entry.image.url}?max_px=160" alt="" /></a>`}
+        ${imageSource(entry) && html`<a href=${openHref(`${log}/${entry.seq}`)} tabindex="-1" aria-hidden="true"><${Picture} entry=${entry} px=${160} loading="lazy" width="64" height="40" /></a>`}
         <div class="grow"><a class="past-text" href=${openHref(`${log}/${entry.seq}`)}>${short(itemText(log, entry.item) || `${log} ${entry.seq}`, 220)}</a>
           <div class="row wrap small past-line"><span class="muted num nowrap">#${entry.seq}</span><${Agent} name=${entry.agent} />${log === "requests" ? html`<${RequestState} entry=${entry} />` : html`<${Status} value=${statusOf(entry)} />`}<span class="grow"></span><${Time} at=${entry.at} /></div>
         </div>

@@ -7,6 +7,7 @@ import { count, plural, short } from "../../core/format.js";
 import { compared, comparedLogs, leaves, LEAVES_MAX, LOGS } from "../../core/past.js";
 import { itemText } from "../../core/timeline.js";
 import { Button, Skeleton, Status } from "../basics.js";
+import { Picture } from "../picture.js";
 import { RequestState } from "../tasks/state.js";
 import { PastProblem } from "./problem.js";
 
@@ -60,7 +61,7 @@ function SideHead({ side: { session, at }, read }) {
 function Logs({ log, left, right, differing }) {
   const rows = comparedLogs(left.entries, right.entries);
   const cut = left.count > LATEST || right.count > LATEST;
-  const show = (entry) => html`${entry.image && html`<img loading="lazy" decoding="async" width="64" height="40" src="${entry.image.url}?max_px=160" alt="" />`}<span class="grow">${short(itemText(log, entry.item) || JSON.stringify(entry.item), 200)}</span>${log === "requests" && html`<${RequestState} entry=${entry} />`}`;
+  const show = (entry) => html`<${Picture} entry=${entry} px=${160} loading="lazy" width="64" height="40" /><span class="grow">${short(itemText(log, entry.item) || JSON.stringify(entry.item), 200)}</span>${log === "requests" && html`<${RequestState} entry=${entry} />`}`;
   return html`<${Part} title=${log} rows=${rows} differing=${differing} show=${show} name=${(key) => `#${key}`}
     note=${html`<span class=${cx("num small", left.count !== right.count ? "compare-counts" : "muted")}>${count(left.count)} : ${count(right.count)}</span>${cut && html`<span class="muted small">the newest ${LATEST} are compared</span>`}`} />`;
 }

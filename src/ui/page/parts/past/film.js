@@ -4,7 +4,8 @@ import { board, get } from "../../core/api.js";
 import { html, useEffect, useRef, useState } from "../../core/dom.js";
 import { time } from "../../core/format.js";
 import { film, placeOf, spread } from "../../core/past.js";
-import { metadataText } from "../../core/shots.js";
+import { imageSource, metadataText } from "../../core/shots.js";
+import { Picture } from "../picture.js";
 
 /** A log of up to so many screenshots is read in one page; of a longer one, so many are sampled one by one. */
 const WHOLE_MAX = 1000;
@@ -29,7 +30,7 @@ export function Film({ session, feed, oldest, head, at, onJump }) {
     ${shown.map((entry, slot) => entry && html`<button type="button" key=${slot} class="film-shot" aria-current=${entry.seq === current ? "true" : undefined}
       style=${{ left: `${(slot / slots) * 100}%`, width: `${100 / slots}%` }} title=${`Revision ${entry.revision}, ${time(entry.at)}`}
       aria-label=${`Go to screenshot ${entry.seq}, revision ${entry.revision}${metadataText(entry.item) ? `: ${metadataText(entry.item).slice(0, 60)}` : ""}`} onClick=${() => onJump(entry.revision)}>
-      <img decoding="async" src="${entry.image.url}?max_px=160" alt="" />
+      <${Picture} entry=${entry} px=${160} />
     </button>`)}
     ${shown.map((entry, slot) => entry && html`<span key=${`tick ${slot}`} class="film-tick" aria-hidden="true" style=${{ left: `${placeOf(entry.revision, oldest, head) * 100}%` }}></span>`)}
   </div>`;
@@ -51,7 +52,7 @@ function useSample(session, feed) {
   const [version, setVersion] = useState(0);
   useEffect(() => {
     const aborter = new AbortController();
-    sample(session, aborter.signal).then((found) => setEntries(found.filter((entry) => entry.image)), () => {});
+    sample(session, aborter.signal).then((found) => setEntries(found.filter((entry) => imageSource(entry))), () => {});
     return () => aborter.abort();
   }, [session, version]);
   useEffect(() => {

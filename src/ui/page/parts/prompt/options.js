@@ -12,7 +12,7 @@ const LOG_NAMES = LOGS.map(([name]) => name);
 /** The most agents that are listed; the prompt takes 100 memories. */
 const AGENTS_MAX = 100;
 
-const NAMES = ["include", "keys", "latest", "screenshots", "images", "max_px", "profile", "cache_marks", "max_tokens", "at", "from"];
+const NAMES = ["include", "keys", "latest", "screenshots", "images", "max_px", "profile", "cache_marks", "tokenizer", "ascii", "max_tokens", "at", "from"];
 
 /** `profiles` are those of the session's settings. */
 export function Options({ session, feed, params, profiles }) {
@@ -74,6 +74,8 @@ function Field({ name, label, params, hint, number }) {
 }
 
 const IMAGES = [["", "Default"], ["inline", "Inline"], ["url", "Address"], ["none", "None"]];
+const TOKENIZERS = [["", "Default"], ["openai", "OpenAI"], ["anthropic", "Anthropic"], ["gemini", "Gemini"], ["other", "Other"]];
+const CHARACTERS = [["", "Default"], ["false", "As they are"], ["true", "\\u escapes"]];
 
 function Fields({ params, profiles }) {
   const profile = [["", "None"], ...[...new Set([...Object.keys(profiles), ...(params.profile ? [params.profile] : [])])].map((name) => [name, name])];
@@ -83,7 +85,10 @@ function Fields({ params, profiles }) {
     <${Field} name="screenshots" label="Last images" hint="all" number params=${params} />
     <${Field} name="max_px" label="Image side (px)" hint="as stored" number params=${params} />
     <${Select} label="Images" options=${IMAGES} value=${params.images ?? ""} onChange=${(images) => setParams({ images })} />
+    <${Select} label="Tokens as of" options=${TOKENIZERS} value=${params.tokenizer ?? ""} onChange=${(tokenizer) => setParams({ tokenizer })} />
+    <${Select} label="Characters" options=${CHARACTERS} value=${params.ascii ?? ""} onChange=${(ascii) => setParams({ ascii })} />
     <${Select} label="Profile" options=${profile} value=${params.profile ?? ""} onChange=${(value) => setParams({ profile: value })} />
+    ${!params.images && !params.profile && html`<p class="wide muted small">By default images are inline. This page reads them by address, and copies have them inline.</p>`}
     <div class="wide"><${Field} name="keys" label="Keys of steps and memories" hint="all; or step, thought" params=${params} /></div>
     <label class="check wide" title="Used by the format Anthropic"><input type="checkbox" checked=${params.cache_marks === "true"} onChange=${(event) => setParams({ cache_marks: event.currentTarget.checked ? "true" : null })} />Cache marks (Anthropic)</label>
   </div>`;

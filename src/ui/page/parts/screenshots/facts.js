@@ -4,7 +4,7 @@ import { board, curl, get } from "../../core/api.js";
 import { absolute, href } from "../../core/address.js";
 import { cx, html, useEffect, useState } from "../../core/dom.js";
 import { bytes, fullTime, short, time } from "../../core/format.js";
-import { labelText } from "../../core/shots.js";
+import { imageSource, labelText } from "../../core/shots.js";
 import { rows } from "../../core/timeline.js";
 import { Agent, Ago, Button, ButtonLink, Copy, ProblemNote, Skeleton } from "../basics.js";
 import { openHref } from "../entry.js";
@@ -24,6 +24,7 @@ const METADATA_CHARS = 1500;
 export function ShotFacts({ session, entry, around }) {
   const { seq, item, image, agent, at, revision } = entry;
   const label = labelText(item);
+  const source = imageSource(entry);
   const path = board(session, "screenshots", String(seq));
   return html`<section class="stack shot-facts">
     <div class="row"><h2 class="grow">Screenshot ${seq}</h2>
@@ -34,6 +35,7 @@ export function ShotFacts({ session, entry, around }) {
       <dt>Agent</dt><dd><${Agent} name=${agent} /></dd>
       <dt>At</dt><dd title=${fullTime(at)}>${fullTime(at)} <span class="muted nowrap">(<${Ago} at=${at} />)</span></dd>
       ${image?.width && html`<dt>Size</dt><dd class="num">${image.width} × ${image.height} · ${bytes(image.bytes)}</dd>`}
+      ${!image && source && html`<dt>Image</dt><dd>kept as text, since its data URL is not in canonical form: it has no address</dd>`}
       ${image && html`<dt>Type</dt><dd>${image.media_type}</dd>`}
       ${label && image && html`<dt>Label</dt><dd class="mono"><bdi>${short(label, 400)}</bdi></dd>`}
       <dt>Revision</dt><dd><a href=${href("past", session, { at: revision })}>${revision}</a></dd>
@@ -42,7 +44,7 @@ export function ShotFacts({ session, entry, around }) {
     <div class="row wrap">
       <${ButtonLink} icon="timeline" href=${href("timeline", session, { around: revision })}>Timeline<//>
       <${ButtonLink} icon="expand" href=${openHref(`screenshots/${seq}`)}>JSON<//>
-      ${image && html`<${ButtonLink} icon="download" href=${image.url} download=${`screenshot-${seq}`} label="Download the image" />`}
+      ${source && html`<${ButtonLink} icon="download" href=${source} download=${`screenshot-${seq}`} label="Download the image" />`}
     </div>
     ${around && html`<${Around} session=${session} revision=${revision} />`}
   </section>`;

@@ -4,9 +4,10 @@ import { board, curl } from "../../core/api.js";
 import { href, place, setParams } from "../../core/address.js";
 import { cx, html, useEffect, useLayoutEffect, useRef, useState } from "../../core/dom.js";
 import { bytes, count, fullTime, hue, plural, short, time } from "../../core/format.js";
-import { gridOf, labelText, metadataText, visible } from "../../core/shots.js";
+import { gridOf, imageSource, labelText, metadataText, visible } from "../../core/shots.js";
 import { Agent, Button, Command, Empty, ProblemNote, Select } from "../basics.js";
 import { Icon } from "../icon.js";
+import { Picture } from "../picture.js";
 
 /** Nearer to the top than this, new screenshots are shown at once. */
 const TOP_PX = 40;
@@ -99,11 +100,12 @@ function Tile({ session, entry, index, total, grid, pick }) {
     if (pick === undefined) return setParams({ pick: seq });
     return setParams({ pick: null, shot: pick, with: seq }, { replace: false });
   };
-  const facts = image ? [image.width && `${image.width} × ${image.height}`, bytes(image.bytes)].filter(Boolean).join(" · ") : "no image";
+  const source = imageSource(entry);
+  const facts = image ? [image.width && `${image.width} × ${image.height}`, bytes(image.bytes)].filter(Boolean).join(" · ") : source ? "kept as text" : "no image";
   return html`<li class=${cx("tile", chosen && "chosen", agent && `hue-${hue(agent)}`)} style=${style} data-seq=${seq} aria-posinset=${index + 1} aria-setsize=${total}>
-    <a class="tile-image" href=${href("screenshots", session, { ...params, shot: seq, pick: null })} style=${{ height: `${Math.round(grid.tile * 0.625)}px` }} aria-label=${image && `Screenshot ${seq}${text ? `: ${short(text, 80)}` : ""}`}>
-      ${image
-        ? html`<img loading="lazy" decoding="async" src="${image.url}?max_px=${THUMB_PX}" alt="" />`
+    <a class="tile-image" href=${href("screenshots", session, { ...params, shot: seq, pick: null })} style=${{ height: `${Math.round(grid.tile * 0.625)}px` }} aria-label=${source && `Screenshot ${seq}${text ? `: ${short(text, 80)}` : ""}`}>
+      ${source
+        ? html`<${Picture} entry=${entry} px=${THUMB_PX} loading="lazy" />`
         : html`<span class="tile-label"><span class="sr-only">Screenshot ${seq}: </span><${Icon} name="screenshot" /><bdi>${short(labelText(item) || "No image is stored", TILE_CHARS)}</bdi></span>`}
     </a>
     <button type="button" class="tile-pick" aria-pressed=${String(chosen)} aria-label=${`Choose screenshot ${seq} to compare`} title="Choose to compare" onClick=${choose}><${Icon} name=${chosen ? "check" : "columns"} /></button>

@@ -1,7 +1,7 @@
 // One large image with zoom and pan. Panes side by side share a view, so that both show the same part.
 
 import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
-import { fitScale, held, labelText, zoomed } from "../../core/shots.js";
+import { fitScale, held, imageSource, labelText, zoomed } from "../../core/shots.js";
 import { short } from "../../core/format.js";
 import { Icon } from "../icon.js";
 
@@ -15,18 +15,19 @@ export function Pane({ entry, over, view, onView, label, class: extra }) {
   const [natural, setNatural] = useState();
   const [broken, setBroken] = useState(false);
   const image = entry?.image;
+  const [source, overSource] = [imageSource(entry), imageSource(over)];
   const size = { width: image?.width ?? natural?.width ?? 0, height: image?.height ?? natural?.height ?? 0 };
   const present = view ?? { scale: fitScale(size, pane), x: 0, y: 0 };
   const latest = useRef();
   latest.current = { present, pane, size, onView };
-  useEffect(() => setBroken(false), [image?.url]);
+  useEffect(() => setBroken(false), [source]);
   useWheel(ref, latest);
   const drag = useDrag(latest);
-  if (entry && !image) return html`<div class=${cx("pane", "pane-none", extra)} ref=${ref} role="group" aria-label=${label}><${Label} entry=${entry} /></div>`;
+  if (entry && !source) return html`<div class=${cx("pane", "pane-none", extra)} ref=${ref} role="group" aria-label=${label}><${Label} entry=${entry} /></div>`;
   const loaded = (event) => setNatural({ width: event.currentTarget.naturalWidth, height: event.currentTarget.naturalHeight });
   return html`<div class=${cx("pane", view && "pane-moves", over && "pane-difference", extra)} ref=${ref} role="group" aria-label=${label} data-scale=${present.scale} ...${drag}>
-    ${image && !broken && html`<img class="pane-image" key=${image.url} src=${image.url} alt=${label} draggable="false" onLoad=${loaded} onError=${() => setBroken(true)} style=${placed(size, present)} />`}
-    ${over?.image && html`<img class="pane-image pane-over" key=${`over ${over.image.url}`} src=${over.image.url} alt="" draggable="false" style=${placed(over.image, present)} />`}
+    ${source && !broken && html`<img class="pane-image" key=${source} src=${source} alt=${label} draggable="false" onLoad=${loaded} onError=${() => setBroken(true)} style=${placed(size, present)} />`}
+    ${overSource && html`<img class="pane-image pane-over" key=${`over ${overSource}`} src=${overSource} alt="" draggable="false" style=${placed(over.image ?? {}, present)} />`}
     ${broken && html`<p class="pane-note" role="alert">The image cannot be shown.</p>`}
   </div>`;
 }

@@ -1,0 +1,24 @@
+// JSON whose numbers keep their texts: 12345678901234567890 and 1.10 would be others as JavaScript's numbers.
+
+/** Where a number may stand: more than the numbers of the text, since strings have such places too. */
+const NUMBER = /(?:^|[[:,])\s*(-?\d[\d.eE+-]*)/g;
+
+/** Parses a JSON text. A number that would be written in another way is an object that `JSON.stringify` writes as it was. */
+export function parseExact(text) {
+  if (JSON.rawJSON === undefined || !hasOthers(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value, { source }) => (typeof value === "number" && changes(source) ? JSON.rawJSON(source) : value));
+}
+
+function hasOthers(text) {
+  for (const [, source] of text.matchAll(NUMBER)) if (changes(source)) return true;
+  return false;
+}
+
+function changes(source) {
+  return String(Number(source)) !== source;
+}
+
+/** The number of a value that [`parseExact`] made, or undefined. */
+export function numberOf(value) {
+  return JSON.isRawJSON?.(value) ? Number(value.rawJSON) : typeof value === "number" ? value : undefined;
+}
