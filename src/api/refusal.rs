@@ -198,6 +198,7 @@ pub(crate) fn invalid_item(invalid: &InvalidItem, place: Place) -> Refusal {
         }
         InvalidItem::NotAnItem { .. }
         | InvalidItem::TooLarge { .. }
+        | InvalidItem::UrlTooLarge { .. }
         | InvalidItem::ImageTooLarge { .. } => ("", invalid.to_string()),
     };
     let pointer = place.pointer(inner);

@@ -50,6 +50,31 @@ fn a_body_comes_from_standard_input_or_a_file() {
 }
 
 #[test]
+fn a_file_that_is_no_image_is_rejected_as_one() {
+    let server = Server::start();
+    let named = |name: &str, content: &[u8]| {
+        let path = server.home.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    for (name, content) in
+        [("x.heic", &b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..]), ("empty.png", b"")]
+    {
+        let path = named(name, content);
+        let said = server.run(&["post", "demo/screenshots", "--file", &path]).refusal(8);
+        assert!(said.contains("not-an-image") && said.contains("image/png"), "{said}");
+    }
+    // The name of a file is no item, and needs a flag.
+    let path = named("window.png", b"\x89PNG");
+    let said = server.run(&["post", "demo/screenshots", &path]).refusal(2);
+    assert!(said.contains(&format!("--file {path}")), "{said}");
+    // The page's address is not the server's.
+    let page = format!("{}/ui/", server.url);
+    let said = server.run(&["sessions", "--url", &page]).refusal(11);
+    assert!(said.contains("check --url"), "{said}");
+}
+
+#[test]
 fn no_terminal_obeys_what_is_on_a_board() {
     let server = Server::start();
     let hostile = "{\"a\":\"\u{9b}31m\u{202e}\",\"b\\u001b[2J\":1}";

@@ -174,6 +174,11 @@ async fn every_way_in_takes_the_data_urls_of_browsers() {
         let read = board.get("screenshots?images=inline").await.json();
         assert_eq!(read["entries"][0]["item"]["image_str"], url, "it stays the string it was");
     }
+    let large = format!("data:image/gif;base64,\\n{}", "A".repeat(1 << 20));
+    let large = format!("{{\"image_str\":\"{large}\"}}");
+    let refused = board.post("screenshots", &large).await;
+    let detail = refused.problem(413, "item-too-large")["detail"].clone();
+    assert!(detail.as_str().unwrap().contains("counts as text"), "{detail}");
 }
 
 #[test]

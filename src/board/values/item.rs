@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::image::Image;
+use super::image::{DataUrl, Image};
 use crate::board::json;
 use crate::board::json::{Kind, Member, Reason, Unsupported};
 use crate::board::{Code, Cost, size};
@@ -41,6 +41,15 @@ pub enum InvalidItem {
         /// The length of the text.
         bytes: usize,
     },
+    /// The same, where most of the text is an image that is not cut out of it.
+    #[error(
+        "the item has {bytes} bytes; the limit is {ITEM_BYTES_MAX}, in which the data URL in \"image_str\" counts as text: only \
+         data:TYPE;base64, and base64 without white space, with its padding, is stored as an image"
+    )]
+    UrlTooLarge {
+        /// The length of the text.
+        bytes: usize,
+    },
     /// The item's image is too large.
     #[error("the image has {bytes} bytes; the limit is {max}")]
     ImageTooLarge {
@@ -59,7 +68,9 @@ impl InvalidItem {
             Self::NotAnItem { .. } => Code::UnsupportedItem,
             Self::Unsupported(Unsupported { reason: Reason::TooDeep { .. }, .. }) => Code::TooDeep,
             Self::Unsupported(_) => Code::UnsupportedValue,
-            Self::TooLarge { .. } | Self::ImageTooLarge { .. } => Code::ItemTooLarge,
+            Self::TooLarge { .. } | Self::UrlTooLarge { .. } | Self::ImageTooLarge { .. } => {
+                Code::ItemTooLarge
+            }
         }
     }
 }
@@ -119,7 +130,10 @@ impl Item {
     /// Builds an item from the text of a JSON object and the image cut out of it.
     pub(crate) fn from_object(text: &str, image: Option<Image>) -> Result<Self, InvalidItem> {
         if text.len() > ITEM_BYTES_MAX {
-            return Err(InvalidItem::TooLarge { bytes: text.len() });
+            let bytes = text.len();
+            let is_url = DataUrl::stands_in_text(text);
+            let too_large = InvalidItem::TooLarge { bytes };
+            return Err(if is_url { InvalidItem::UrlTooLarge { bytes } } else { too_large });
         }
         json::check(text, ITEM_DEPTH_MAX)?;
         let not_an_item = |_| InvalidItem::NotAnItem { found: Kind::Null };

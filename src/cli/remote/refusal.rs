@@ -68,6 +68,9 @@ pub(in crate::cli) enum Refusal {
     /// Forwarding ended.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+    /// A file was named where its content is the item.
+    #[error("{file} is a file; --file {file} sends what is in it")]
+    IsFile { file: String },
     /// A file or standard input cannot be read.
     #[error("cannot read {name}")]
     Input { name: String, source: io::Error },
@@ -84,7 +87,7 @@ impl Refusal {
     pub(in crate::cli) fn exit_code(&self) -> u8 {
         match self {
             Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Unwritable(_) => 1,
-            Self::Json(_) | Self::Address { .. } => 2,
+            Self::Json(_) | Self::Address { .. } | Self::IsFile { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),
             Self::Occupied { .. } => 6,

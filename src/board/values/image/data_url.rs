@@ -53,7 +53,12 @@ impl DataUrl {
     /// Whether such a URL stands in a screenshot. Its data is not decoded.
     #[must_use]
     pub fn stands_in(item: &Item) -> bool {
-        text_of(item).is_some_and(|url| parts(&url).is_some())
+        item.image().is_none() && Self::stands_in_text(item.text())
+    }
+
+    /// Whether such a URL stands in the text of a screenshot's item.
+    pub(crate) fn stands_in_text(text: &str) -> bool {
+        image_text(text).is_some_and(|url| parts(&url).is_some())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `blackboard post`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use clap::Args;
@@ -14,10 +14,12 @@ use crate::cli::remote::body::Written;
 use crate::cli::remote::input;
 use crate::cli::remote::place::LogPlace;
 use crate::cli::remote::query::Query;
+use crate::cli::remote::refusal::Refusal;
 use crate::cli::remote::repeat::Repeat;
 use crate::cli::remote::server::{JSON, Write};
 
 const NDJSON: &str = "application/x-ndjson";
+const BYTES: &str = "application/octet-stream";
 
 /// Append to a log: a request, a question, a step, a screenshot
 ///
@@ -72,6 +74,9 @@ impl Post {
         let (item, file, ndjson) = (self.item, self.file, self.ndjson);
         self.access.run(async |server, screen| {
             let body = match item {
+                Some(item) if log == LogName::Screenshots && Path::new(&item).is_file() => {
+                    return Err(Refusal::IsFile { file: item });
+                }
                 Some(item) => Bytes::from(input::json_or_text(item)),
                 None => input::bytes(file.as_deref())?,
             };
@@ -83,18 +88,10 @@ impl Post {
     }
 }
 
-/// Returns the type of an image by its first bytes, where the log takes images.
+/// Returns the type of a body: where the log takes images, what is no JSON is one, of a type that the server finds.
 fn media_type(log: &LogName, body: &[u8]) -> &'static str {
-    let is_webp = body.starts_with(b"RIFF") && body.get(8..12) == Some(b"WEBP");
-    match body {
-        _ if *log != LogName::Screenshots => JSON,
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'B', b'M', ..] => "image/bmp",
-        _ if is_webp => "image/webp",
-        _ => JSON,
-    }
+    let is_json = matches!(body.trim_ascii_start(), [b'{' | b'[' | b'"', ..]);
+    if *log == LogName::Screenshots && !is_json { BYTES } else { JSON }
 }
 
 #[cfg(test)]
@@ -102,11 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_known_by_its_first_bytes() {
+    fn what_is_no_json_is_an_image_in_its_log() {
         let of = |body: &[u8]| media_type(&LogName::Screenshots, body);
-        assert_eq!(of(b"\x89PNG\r\n"), "image/png");
-        assert_eq!(of(b"RIFF\0\0\0\0WEBPVP8 "), "image/webp");
-        assert_eq!(of(b"{}"), JSON);
+        assert_eq!(of(b"\x89PNG\r\n"), BYTES);
+        assert_eq!(of(b""), BYTES);
+        assert_eq!(of(b" {}"), JSON);
+        assert_eq!(of(b"[]"), JSON);
+        assert_eq!(of(b"\"text\""), JSON);
         assert_eq!(media_type(&LogName::Requests, b"BM"), JSON);
     }
 }
