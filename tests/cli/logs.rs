@@ -70,7 +70,7 @@ fn a_file_that_is_no_image_is_rejected_as_one() {
     assert!(said.contains(&format!("--file {path}")), "{said}");
     // The page's address is not the server's.
     let page = format!("{}/ui/", server.url);
-    let said = server.run(&["sessions", "--url", &page]).refusal(11);
+    let said = server.run(&["sessions", "--url", &page]).refusal(5);
     assert!(said.contains("check --url"), "{said}");
 }
 

@@ -123,6 +123,7 @@ fn of_status(status: StatusCode) -> u8 {
 fn remedy(name: &str) -> &'static str {
     match name {
         "agent-required" => "; name the agent by --agent (BLACKBOARD_AGENT)",
+        "route-not-found" => "; check --url (BLACKBOARD_URL)",
         "unauthorized" => "; give a token by BLACKBOARD_TOKEN or --token-file",
         _ => "",
     }
