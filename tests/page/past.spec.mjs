@@ -107,6 +107,8 @@ describe("a path's history has each value with its author", async (t) => {
   const found = region(t, "History of a path");
   await found.getByText("4 changes").waitFor();
   await found.getByRole("listitem").nth(3).getByText("+").waitFor();
+  // Each change reads its own values.
+  await found.getByRole("listitem").nth(1).getByLabel("Changed value").waitFor();
   assert.match(await found.getByRole("listitem").nth(1).innerText(), /Revision 4[\s\S]*AppAgent[\s\S]*−\s*1\s*\+\s*2/);
   await t.page.getByLabel("Path", { exact: true }).fill("requests/1");
   await t.page.keyboard.press("Enter");
