@@ -146,6 +146,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::Postgres(_)
             | StoreError::InUse { .. }
             | StoreError::NotABlackboard { .. }
+            | StoreError::BeforeRelease { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
             | StoreError::DatabaseEmpty { .. }

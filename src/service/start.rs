@@ -140,8 +140,6 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
     let (mut known, mut live) = (Known { damage, ..Known::default() }, HashSet::new());
     // Of two sessions of one name the existing one is kept, else the last one.
     found.sort_by_cached_key(|found| (!found.is_live(), Reverse(found.shown.extent().revision)));
-    let stored = store.sessions();
-    let ended: HashSet<_> = stored.iter().filter(|one| one.ended).map(|one| one.session).collect();
     for found in found {
         let session = found.shown.extent().session;
         if found.is_live() {
@@ -150,9 +148,6 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
             // A later session of its name has a higher revision.
             known.endings.over.push(session);
             continue;
-        } else if !ended.contains(&session) {
-            let name = found.name.clone();
-            known.endings.whole.push(Session::new(name, found.shown.clone()).summary());
         }
         add(found, directory, memory, &mut known);
     }

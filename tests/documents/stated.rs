@@ -5,7 +5,7 @@ use crate::facts::read;
 use crate::root;
 
 /// Quantities in sentences: the document, the words before the quantity, and the constant that it is.
-const STATED: [(&str, &str, &str, &str); 84] = [
+const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| name of a session or an agent | ",
@@ -272,14 +272,7 @@ const STATED: [(&str, &str, &str, &str); 84] = [
         "src/store/sqlite/database.rs",
         "BUSY",
     ),
-    ("docs/storage-format.md", "\"bbrd\", user_version ", "src/store/sqlite/schema.rs", "FORMAT"),
-    ("docs/storage-format.md", "is a format byte (", "src/board/stored/frame.rs", "FORMAT"),
-    (
-        "docs/storage-format.md",
-        "is a format byte (5, or ",
-        "src/board/stored/frame.rs",
-        "PACKED_FORMAT",
-    ),
+    ("docs/storage-format.md", "a format byte (", "src/board/stored/frame.rs", "FORMAT"),
     (
         "docs/storage-format.md",
         "one JSON object with a version, ",
@@ -288,24 +281,9 @@ const STATED: [(&str, &str, &str, &str); 84] = [
     ),
     (
         "docs/storage-format.md",
-        "with the number of each. Version ",
+        "with `blackboard_archive` ",
         "src/board/stored/archive/line.rs",
         "VERSION",
-    ),
-    (
-        "docs/storage-format.md",
-        "is complete; version ",
-        "src/board/stored/archive/line.rs",
-        "VERSION_CUT",
-    ),
-    ("CHANGELOG.md", "The database has `user_version` ", "src/store/sqlite/schema.rs", "FORMAT"),
-    ("CHANGELOG.md", "commits are written in format ", "src/board/stored/frame.rs", "FORMAT"),
-    ("CHANGELOG.md", "or compressed in format ", "src/board/stored/frame.rs", "PACKED_FORMAT"),
-    (
-        "CHANGELOG.md",
-        "such an archive has version ",
-        "src/board/stored/archive/line.rs",
-        "VERSION_CUT",
     ),
     ("docs/operations.md", "restarts after a pause of ", "src/service/threads/mod.rs", "PAUSE_MIN"),
     ("docs/operations.md", "a pause of 100 ms to ", "src/service/threads/mod.rs", "PAUSE_MAX"),

@@ -155,7 +155,7 @@ async fn a_damaged_sessions_archive_has_its_sound_part_and_says_so() {
     assert_eq!(archive.is(200).header("blackboard-revision"), "3");
     let lines: Vec<Value> =
         archive.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&lines[0]["version"], &lines[0]["revision"]), (&4.into(), &3.into()));
+    assert_eq!((&lines[0]["is_partial"], &lines[0]["revision"]), (&true.into(), &3.into()));
     assert_eq!(lines.last().unwrap()["end"]["head"], 4);
 
     // It replaces the session that it was taken of, above all that this ever was.

@@ -52,13 +52,14 @@ async fn a_newer_archive_is_refused_with_what_to_do() {
     server.made("s").await;
     let archive = server.board("s").get("archive").await.is(200).text().to_owned();
     let file = server.data().with_file_name("newer.ndjson");
-    fs::write(&file, archive.replacen("\"version\":3", "\"version\":5", 1)).expect("written");
+    fs::write(&file, archive.replacen("\"blackboard_archive\":1", "\"blackboard_archive\":2", 1))
+        .expect("written");
     let refused = run(&["import", "t", "--from", file.to_str().unwrap()], &server.data());
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(
         said,
-        "error: line 1: archive version 5 is not supported, only versions up to 4 are; if a newer blackboard wrote it, \
-         upgrade this one\n"
+        "error: line 1: archive version 2 is not supported, only version 1 is; if a newer blackboard wrote it, upgrade this \
+         one\n"
     );
 }
 

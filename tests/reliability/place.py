@@ -1,5 +1,6 @@
 """Where trials happen: a directory for their files, the server's binary, the recorder, chance from a seed."""
 
+import copy
 import os
 import random
 import subprocess
@@ -19,6 +20,12 @@ class Place:
     def __init__(self, home, given, library, seed):
         self.home, self.binary, self.library, self.seed = home, os.path.abspath(given.server), library, seed
         self.is_long = given.long
+
+    def of(self, binary):
+        """This place with another binary."""
+        other = copy.copy(self)
+        other.binary = os.path.abspath(binary)
+        return other
 
     def chance(self, *what):
         return random.Random("/".join(map(str, (self.seed, *what))))

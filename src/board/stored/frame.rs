@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! offset  size  field
-//!      0     1  format version: 5, or 6 for a compressed body; 1 to 4 are supported too
-//!      1     4  length of the stored body in bytes, u32, little-endian
-//!      5     4  CRC-32 (IEEE) of format ‖ session id (16 bytes) ‖ revision (u64) ‖ stored body, little-endian;
-//!              before format 3 without the format
-//!      9     n  the stored body: the body itself, or as `board::packed` describes
+//!      0     1  0xBB: a frame of a blackboard
+//!      1     1  format version: 1
+//!      2     1  form of the stored body: 0 as it is, 1 compressed as `board::packed` describes
+//!      3     4  length of the stored body in bytes, u32, little-endian
+//!      7     4  CRC-32 (IEEE) of version ‖ form ‖ session id (16 bytes) ‖ revision (u64) ‖ stored body, little-endian
+//!     11     n  the stored body
 //! ```
 //! The frame does not hold the session and the revision; the reader supplies the expected ones.
 
@@ -18,27 +19,34 @@ use crate::board::{Revision, SessionId};
 /// The maximum size of a commit's body, in bytes.
 pub const COMMIT_BYTES_MAX: usize = 64 << 20;
 
-/// The format in which bodies are written as they are.
-const FORMAT: u8 = 5;
+/// The first byte of every frame. Builds before the first release began theirs with the format, 1 to 6.
+const MAGIC: u8 = 0xbb;
 
-/// The format in which bodies are written compressed.
-const PACKED_FORMAT: u8 = 6;
+const FORMAT: u8 = 1;
 
-/// The oldest supported format.
-const OLDEST_FORMAT: u8 = 1;
+/// The form of a body that is stored as it is.
+const PLAIN: u8 = 0;
 
-/// The first format whose checksum covers the format byte.
-const FIRST_WITH_FORMAT_CHECKED: u8 = 3;
+/// The form of a compressed body.
+const PACKED: u8 = 1;
 
-const HEADER_BYTES: usize = 9;
+const HEADER_BYTES: usize = 11;
 
 /// The reason why bytes are not the expected frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The format is unknown, perhaps that of another version of this program. No byte can be trusted.
+    /// The bytes are no frame, but perhaps that of a build before the first release.
     #[error(
-        "commit format {found} is not supported (only {OLDEST_FORMAT} to {PACKED_FORMAT}); if a newer blackboard wrote \
-         it, upgrade this one"
+        "a commit begins with {found:#04x} instead of {MAGIC:#04x}: it is damaged, or of a blackboard from before the first \
+         release, whose data no later one reads"
+    )]
+    NoFrame {
+        /// The first byte.
+        found: u8,
+    },
+    /// The format is unknown, perhaps that of a later version of this program. No byte can be trusted.
+    #[error(
+        "commit format {found} is not supported (only {FORMAT}); if a newer blackboard wrote it, upgrade this one"
     )]
     UnknownFormat {
         /// The format found.
@@ -101,16 +109,16 @@ impl Frame {
         if bytes > COMMIT_BYTES_MAX {
             return Err(FrameError::TooLarge { bytes: size(bytes) });
         }
-        let (format, stored) = match body {
-            Body::Plain(body) => (FORMAT, &**body),
-            Body::Packed(packed) => (PACKED_FORMAT, packed.stored()),
+        let (form, stored) = match body {
+            Body::Plain(body) => (PLAIN, &**body),
+            Body::Packed(packed) => (PACKED, packed.stored()),
         };
         let length = u32::try_from(stored.len());
         let length = length.map_err(|_| FrameError::TooLarge { bytes: size(stored.len()) })?;
         let mut frame = Vec::with_capacity(HEADER_BYTES + stored.len());
-        frame.push(format);
+        frame.extend_from_slice(&[MAGIC, FORMAT, form]);
         frame.extend_from_slice(&length.to_le_bytes());
-        frame.extend_from_slice(&checksum(format, session, revision, stored).to_le_bytes());
+        frame.extend_from_slice(&checksum(form, session, revision, stored).to_le_bytes());
         frame.extend_from_slice(stored);
         Ok(frame)
     }
@@ -124,12 +132,15 @@ impl Frame {
         revision: Revision,
         frame: &[u8],
     ) -> Result<Cow<'_, [u8]>, FrameError> {
-        let (format, stored) = Self::checked(session, revision, frame)?;
-        if format != PACKED_FORMAT {
-            return Ok(Cow::Borrowed(stored));
+        let (form, stored) = Self::checked(session, revision, frame)?;
+        match form {
+            PLAIN => Ok(Cow::Borrowed(stored)),
+            PACKED => {
+                let unpacked = Packed::unpack(stored, COMMIT_BYTES_MAX);
+                unpacked.map(Cow::Owned).ok_or(FrameError::Unpackable)
+            }
+            _ => Err(FrameError::Unpackable),
         }
-        let unpacked = Packed::unpack(stored, COMMIT_BYTES_MAX);
-        unpacked.map(Cow::Owned).ok_or(FrameError::Unpackable)
     }
 
     /// Checks a frame as [`Frame::decode`] does, but leaves its body compressed.
@@ -140,17 +151,18 @@ impl Frame {
         Self::checked(session, revision, frame).map(|_| ())
     }
 
-    /// Returns the format and the stored body of a frame.
+    /// Returns the form and the stored body of a frame.
     fn checked(
         session: SessionId,
         revision: Revision,
         frame: &[u8],
     ) -> Result<(u8, &[u8]), FrameError> {
-        match frame.first() {
-            None | Some(OLDEST_FORMAT..=PACKED_FORMAT) => {}
-            Some(&found) => return Err(FrameError::UnknownFormat { found }),
+        match *frame {
+            [found, ..] if found != MAGIC => return Err(FrameError::NoFrame { found }),
+            [_, found, ..] if found != FORMAT => return Err(FrameError::UnknownFormat { found }),
+            _ => {}
         }
-        let Some((&[format, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
+        let Some((&[_, _, form, l0, l1, l2, l3, c0, c1, c2, c3], body)) =
             frame.split_first_chunk::<HEADER_BYTES>()
         else {
             return Err(FrameError::Truncated {
@@ -160,9 +172,9 @@ impl Frame {
         };
         check_length(u32::from_le_bytes([l0, l1, l2, l3]), body)?;
         let stored = u32::from_le_bytes([c0, c1, c2, c3]);
-        let found = checksum(format, session, revision, body);
+        let found = checksum(form, session, revision, body);
         if found == stored {
-            Ok((format, body))
+            Ok((form, body))
         } else {
             Err(FrameError::ChecksumMismatch { stored, found })
         }
@@ -178,7 +190,7 @@ impl Frame {
     #[must_use]
     pub fn bytes(frame: &[u8]) -> usize {
         let packed = match frame.split_first_chunk::<HEADER_BYTES>() {
-            Some((&[PACKED_FORMAT, ..], stored)) => Packed::declared(stored),
+            Some((&[_, _, PACKED, ..], stored)) => Packed::declared(stored),
             Some(_) | None => None,
         };
         packed.map_or(frame.len(), |bytes| HEADER_BYTES.saturating_add(bytes))
@@ -201,11 +213,9 @@ fn check_length(declared: u32, body: &[u8]) -> Result<(), FrameError> {
     }
 }
 
-fn checksum(format: u8, session: SessionId, revision: Revision, body: &[u8]) -> u32 {
+fn checksum(form: u8, session: SessionId, revision: Revision, body: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
-    if format >= FIRST_WITH_FORMAT_CHECKED {
-        crc.update(&[format]);
-    }
+    crc.update(&[FORMAT, form]);
     crc.update(session.0.as_bytes());
     crc.update(&revision.0.to_le_bytes());
     crc.update(body);
@@ -231,31 +241,19 @@ mod tests {
     fn the_format_is_these_bytes_and_stays_so() {
         let frame =
             Frame::encode(SESSION, Revision(0x0102_0304), &Body::plain(b"{\"a\":1}")).unwrap();
-        let golden =
-            [5, 7, 0, 0, 0, 0xd2, 0x69, 0x7c, 0x45, b'{', b'"', b'a', b'"', b':', b'1', b'}'];
+        let golden = [&[0xbb, 1, 0, 7, 0, 0, 0, 0x81, 0x89, 0xa8, 0x90][..], b"{\"a\":1}"].concat();
         assert_eq!(frame, golden);
         assert_eq!(Frame::decode(SESSION, Revision(0x0102_0304), &golden), Ok(b"{\"a\":1}".into()));
     }
 
     #[test]
-    fn a_frame_of_an_earlier_format_is_still_read() {
-        const OLD: [u8; 4] = [0x4f, 0x8f, 0x2f, 0xb5];
-        let since = [(3, [0xed, 0x7e, 0x33, 0x0c]), (4, [0x78, 0x6c, 0xa6, 0xb4])];
-        for (format, crc) in [(1, OLD), (2, OLD)].into_iter().chain(since) {
-            let golden = [&[format, 7, 0, 0, 0], &crc[..], b"{\"a\":1}"].concat();
-            let body = Frame::decode(SESSION, Revision(0x0102_0304), &golden);
-            assert_eq!(body, Ok(b"{\"a\":1}".into()));
-        }
-    }
-
-    #[test]
-    fn a_frame_of_one_format_is_none_of_another() {
-        let frame = Frame::encode(SESSION, Revision(1), &Body::plain(b"body")).unwrap();
-        for format in [1, 2, 3, 4] {
-            let mut other = frame.clone();
-            other[0] = format;
-            let found = Frame::decode(SESSION, Revision(1), &other);
-            assert!(matches!(found, Err(FrameError::ChecksumMismatch { .. })));
+    fn a_frame_from_before_the_first_release_is_refused() {
+        // As those builds wrote them: the format, the length, a checksum, the body.
+        for format in 1..=6 {
+            let frame = [&[format, 7, 0, 0, 0, 0xd2, 0x69, 0x7c, 0x45][..], b"{\"a\":1}"].concat();
+            let refused = Frame::decode(SESSION, Revision(0x0102_0304), &frame).unwrap_err();
+            assert_eq!(refused, FrameError::NoFrame { found: format });
+            assert!(refused.to_string().contains("before the first release"), "{refused}");
         }
     }
 
@@ -263,13 +261,21 @@ mod tests {
     fn a_frame_says_what_is_wrong_with_it() {
         let decode = |frame: &[u8]| Frame::decode(SESSION, Revision(1), frame).unwrap_err();
         let frame = Frame::encode(SESSION, Revision(1), &Body::plain(b"body")).unwrap();
-        for found in [0, 7, 255] {
+        let with = |at: usize, byte: u8| {
             let mut other = frame.clone();
-            other[0] = found;
-            assert_eq!(decode(&other), FrameError::UnknownFormat { found });
+            other[at] = byte;
+            decode(&other)
+        };
+        for found in [0, 2, 255] {
+            assert_eq!(with(1, found), FrameError::UnknownFormat { found });
         }
-        assert_eq!(decode(&[]), FrameError::Truncated { expected: 9, found: 0 });
-        assert_eq!(decode(&frame[..11]), FrameError::Truncated { expected: 13, found: 11 });
+        assert_eq!(with(0, 0), FrameError::NoFrame { found: 0 });
+        // A form is covered by the checksum.
+        for form in [1, 2] {
+            assert!(matches!(with(2, form), FrameError::ChecksumMismatch { .. }));
+        }
+        assert_eq!(decode(&[]), FrameError::Truncated { expected: 11, found: 0 });
+        assert_eq!(decode(&frame[..13]), FrameError::Truncated { expected: 15, found: 13 });
         assert_eq!(
             decode(&[&frame[..], b"!"].concat()),
             FrameError::LengthMismatch { declared: 4, found: 5 }

@@ -1,8 +1,7 @@
 //! Stored forms of commits and bases, in JSON.
 //!
-//! The text of items is kept exactly. This is format 5, named by a frame's version byte; format 6 is the same,
-//! compressed. One reader supports formats 1 to 6; bases exist since format 3. A format never changes: a new member or kind of change makes a new format,
-//! which older servers refuse.
+//! The text of items is kept exactly. This is format 1, named by a frame's version byte. Once it is released it never
+//! changes: a new member or kind of change makes a new format, which older servers refuse.
 
 pub mod archive;
 mod base;

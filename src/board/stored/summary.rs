@@ -14,7 +14,7 @@ use crate::board::{
 };
 
 /// The version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

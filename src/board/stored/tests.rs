@@ -1,4 +1,4 @@
-//! Tests of formats 1 to 5, byte for byte. Every later version must read them.
+//! Tests of the format, byte for byte. Once it is released, every later version must read it.
 
 use crate::board::*;
 use crate::board::{AgentChange, LogChange, RequestChange, SessionChange};
@@ -9,8 +9,8 @@ const IMAGE: &str = concat!(
     r#""bytes":1,"size":[5,3]}"#
 );
 
-/// Every kind of change that format 1 has, with and without each member that may be absent.
-fn changes_of_format_1() -> String {
+/// Every kind of change, with and without each member that may be absent: of sessions and logs.
+fn changes_of_logs() -> String {
     [
         r#"{"created":{"name":"sess_1","settings":{"history_keys":["a","é"],"screenshot_to_memory":false},"labels":{"k":"v","l":""}}}"#,
         r#"{"configured":{"settings":{},"labels":{}}}"#,
@@ -30,8 +30,8 @@ fn changes_of_format_1() -> String {
     .join(",")
 }
 
-/// Changes that format 2 introduced.
-const CHANGES_OF_FORMAT_2: [&str; 18] = [
+/// Of the state, agents and claims.
+const CHANGES_OF_STATE: [&str; 18] = [
     r#"{"configured":{"settings":{"max_items":500,"ttl":"30d","agent_states":{"WAIT":{"from":["CONTINUE"],"to":[]}}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"max_items":{"questions":1,"requests":2,"trajectories":3,"screenshots":4,"memory":5}},"labels":{}}}"#,
     r#"{"state_put":{"path":[],"value":{ "z" : 1E5, "\u0061":-0.0 }}}"#,
@@ -52,7 +52,8 @@ const CHANGES_OF_FORMAT_2: [&str; 18] = [
     r#"{"session_expired":{}}"#,
 ];
 
-const CHANGES_OF_FORMAT_3: [&str; 14] = [
+/// Of questions that expire, and of history.
+const CHANGES_OF_HISTORY: [&str; 14] = [
     r#"{"configured":{"settings":{"history":{"revisions":9}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"history":{"bytes":1048576}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"history":{"age":"30d"}},"labels":{}}}"#,
@@ -69,13 +70,15 @@ const CHANGES_OF_FORMAT_3: [&str; 14] = [
     r#"{"adopted":{"name":"sess_2","after":0}}"#,
 ];
 
-const CHANGES_OF_FORMAT_4: [&str; 3] = [
+/// Of profiles, and of images that are forgotten.
+const CHANGES_OF_PROFILES: [&str; 3] = [
     r#"{"configured":{"settings":{"profiles":{"p \"é\"":{"format":"anthropic","include":["questions","memory:日本","state"],"keys":["a","é"],"latest":5,"agent":"A","status":"FAIL","steps":["1","2.0"],"screenshots":0,"images":"none","max_px":1024,"cache_marks":true,"max_tokens":8000,"headings":{"blackboard":"a","questions":"b","requests":"c","trajectories":"d","state":"e","memory":"{agent}"}}}},"labels":{}}}"#,
     r#"{"configured":{"settings":{"profiles":{"a":{"format":"parts","images":"inline"},"b":{"format":"responses","images":"url"},"c":{"format":"gemini"},"d":{"format":"markdown","headings":{}}}},"labels":{}}}"#,
     r#"{"images_forgotten":{"images":["2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"]}}"#,
 ];
 
-const CHANGES_OF_FORMAT_5: [&str; 10] = [
+/// Of tasks, budgets and blobs.
+const CHANGES_OF_TASKS: [&str; 10] = [
     r#"{"planned":{"first":4,"last":6,"after":[1,3],"attempts":3}}"#,
     r#"{"planned":{"first":7,"last":7,"after":[1]}}"#,
     r#"{"planned":{"first":8,"last":8,"attempts":1}}"#,
@@ -112,23 +115,11 @@ const RESTORED_PLACES: &str = concat!(
     r#""awaited":[{"seq":4,"expires_at":64000,"default":"d"},{"seq":5,"expires_at":65000}]}}"#
 );
 
-fn commit_of(idempotency: &str, changes: &str) -> String {
+fn commit_of(changes: &str) -> String {
     format!(
-        r#"{{"revision":42,"at":1795244591123,"agent":"日本 Agent","nonce":18446744073709551615,{idempotency}"changes":[{changes}]}}"#
+        r#"{{"revision":42,"at":1795244591123,"agent":"日本 Agent","nonce":18446744073709551615,{IDEMPOTENCY}"changes":[{changes}]}}"#
     )
 }
-
-fn commit_of_format_1() -> String {
-    commit_of("", &changes_of_format_1())
-}
-
-const FORMAT_1_CHECKSUM: [u8; 4] = 0x2159_b9f5_u32.to_le_bytes();
-
-const FORMAT_2_CHECKSUM: [u8; 4] = 0xe418_427f_u32.to_le_bytes();
-
-const FORMAT_3_CHECKSUM: [u8; 4] = 0x3639_2cc7_u32.to_le_bytes();
-
-const FORMAT_4_CHECKSUM: [u8; 4] = 0x9588_f8a7_u32.to_le_bytes();
 
 const IDEMPOTENCY: &str = concat!(
     r#""idempotency":{"key":"k \"1\"","#,
@@ -136,29 +127,12 @@ const IDEMPOTENCY: &str = concat!(
     r#""answer":{"status" : 201},"forgotten":3},"#
 );
 
-fn commit_of_format_2() -> String {
-    let changes = [changes_of_format_1(), CHANGES_OF_FORMAT_2.join(",")];
-    commit_of(IDEMPOTENCY, &changes.join(","))
-}
-
-fn commit_of_format_3() -> String {
-    let changes =
-        [changes_of_format_1(), CHANGES_OF_FORMAT_2.join(","), CHANGES_OF_FORMAT_3.join(",")];
-    commit_of(IDEMPOTENCY, &changes.join(","))
-}
-
-fn commit_of_format_4() -> String {
-    let later = [CHANGES_OF_FORMAT_3.join(","), CHANGES_OF_FORMAT_4.join(",")];
-    let changes = [changes_of_format_1(), CHANGES_OF_FORMAT_2.join(","), later.join(",")];
-    commit_of(IDEMPOTENCY, &changes.join(","))
-}
-
 fn commit_text() -> String {
-    let later = CHANGES_OF_FORMAT_2.into_iter().chain(CHANGES_OF_FORMAT_3);
-    let later = later.chain(CHANGES_OF_FORMAT_4).chain(CHANGES_OF_FORMAT_5);
-    let changes: Vec<String> =
-        std::iter::once(changes_of_format_1()).chain(later.map(str::to_owned)).collect();
-    commit_of(IDEMPOTENCY, &changes.join(","))
+    let of_logs = changes_of_logs();
+    let rest = CHANGES_OF_STATE.into_iter().chain(CHANGES_OF_HISTORY);
+    let rest = rest.chain(CHANGES_OF_PROFILES).chain(CHANGES_OF_TASKS);
+    let changes: Vec<_> = std::iter::once(of_logs.as_str()).chain(rest).collect();
+    commit_of(&changes.join(","))
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -191,27 +165,6 @@ fn a_commit_is_these_bytes_and_stays_so() {
         result.as_ref().map(Json::text)
     });
     assert_eq!(results.collect::<Vec<_>>(), [Some(r#"{"r" : 1.0}"#), Some("null"), None]);
-}
-
-#[test]
-fn what_formats_1_to_4_wrote_is_still_read() {
-    let whole = stored::decode_commit(commit_text().as_bytes()).unwrap();
-    // The checksums of those formats are not ours, so the frames are literal too.
-    for (format, body, crc, changes) in [
-        (1, commit_of_format_1(), FORMAT_1_CHECKSUM, 10),
-        (2, commit_of_format_2(), FORMAT_2_CHECKSUM, 28),
-        (3, commit_of_format_3(), FORMAT_3_CHECKSUM, 42),
-        (4, commit_of_format_4(), FORMAT_4_CHECKSUM, 45),
-    ] {
-        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
-        let frame = [&[format][..], &length, &crc, body.as_bytes()].concat();
-        let session = SessionId(uuid::Uuid::nil());
-        let read = Frame::decode(session, Revision(42), &frame).unwrap();
-        let commit = stored::decode_commit(&read).unwrap();
-        assert_eq!(commit.changes, whole.changes[..changes]);
-        assert_eq!(commit.kept.is_some(), format > 1);
-        assert_eq!(text(stored::encode_commit(&commit).unwrap()), body);
-    }
 }
 
 #[test]

@@ -84,12 +84,12 @@ mod tests {
     const TWO: SessionId = SessionId(Uuid::from_u128(2));
 
     fn known(seal: Option<u8>) -> Known {
-        let seal = seal.map(|byte| Seal([byte; 9]));
+        let seal = seal.map(|byte| Seal([byte; 11]));
         Known { session: ONE, revision: Revision(5), seal, exists: true, epoch: Epoch(1) }
     }
 
     fn standing(known: &Known, session: SessionId, revision: u64, asked: Option<u8>) -> Standing {
-        let (revision, asked) = (Revision(revision), asked.map(|byte| Seal([byte; 9])));
+        let (revision, asked) = (Revision(revision), asked.map(|byte| Seal([byte; 11])));
         known.standing(Some(&Head { session, revision, base: None, history_bytes: 0, asked }))
     }
 

@@ -11,7 +11,7 @@ use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
 use crate::store::{PostgresError, StoreError};
 
-/// The steps that make the schema, each from the version before it. The version is the number of steps.
+/// The steps that make the schema, each from the format before it. The format is the number of steps.
 pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
 
 /// The store's key, and where it is.
@@ -29,11 +29,11 @@ pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, St
     // Servers that start at the same time take turns.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended('blackboard schema ' || current_schema(), 0))";
     transaction.execute(lock, &[]).await.map_err(PostgresError::Server)?;
-    let version = i32::try_from(steps.len()).unwrap_or(i32::MAX);
+    let format = i32::try_from(steps.len()).unwrap_or(i32::MAX);
     let found = found(&transaction).await?;
-    // A server of the version before the last may be running: its successor must not change the schema under it.
-    if found.is_some_and(|found| found < 1 || found.abs_diff(version) > 1) {
-        return Err(PostgresError::Schema { found: found.unwrap_or(0), known: version }.into());
+    // A server of the format before the last may be running: its successor must not change the schema under it.
+    if found.is_some_and(|found| found < 1 || found.abs_diff(format) > 1) {
+        return Err(PostgresError::Schema { found: found.unwrap_or(0), known: format }.into());
     }
     let made = usize::try_from(found.unwrap_or(0)).unwrap_or(0);
     for step in steps.iter().skip(made) {
@@ -42,12 +42,12 @@ pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, St
     if found.is_none() {
         let epoch = Uuid::new_v4().as_bytes().to_vec();
         let key = SigningKey::random_bytes().to_vec();
-        let insert = "INSERT INTO meta (id, version, epoch, signing_key) VALUES (1, $1, $2, $3)";
-        let insert = transaction.execute(insert, &[&version, &epoch, &key]).await;
+        let insert = "INSERT INTO meta (id, format, epoch, signing_key) VALUES (1, $1, $2, $3)";
+        let insert = transaction.execute(insert, &[&format, &epoch, &key]).await;
         insert.map_err(PostgresError::Server)?;
-    } else if found.is_some_and(|found| found < version) {
-        let update = "UPDATE meta SET version = $1 WHERE id = 1";
-        transaction.execute(update, &[&version]).await.map_err(PostgresError::Server)?;
+    } else if found.is_some_and(|found| found < format) {
+        let update = "UPDATE meta SET format = $1 WHERE id = 1";
+        transaction.execute(update, &[&format]).await.map_err(PostgresError::Server)?;
     }
     let meta = "SELECT signing_key FROM meta WHERE id = 1";
     let row = transaction.query_one(meta, &[]).await.map_err(PostgresError::Server)?;
@@ -71,15 +71,20 @@ pub(super) async fn draw_epoch(client: &Client, known: Epoch) -> Result<Epoch, S
     Ok(epoch_of(row.try_get(0).map_err(failed)?)?)
 }
 
-/// Returns the version of the schema, or `None` if there is none.
+/// Returns the format of the schema, or `None` if there is none.
 async fn found(transaction: &Transaction<'_>) -> Result<Option<i32>, StoreError> {
-    let made = "SELECT to_regclass('meta') IS NOT NULL";
+    let made = "SELECT to_regclass('meta') IS NOT NULL, EXISTS (SELECT FROM pg_attribute \
+        WHERE attrelid = to_regclass('meta') AND attname = 'format' AND NOT attisdropped)";
     let made = transaction.query_one(made, &[]).await.map_err(PostgresError::Server)?;
-    if !made.try_get::<_, bool>(0).map_err(PostgresError::Server)? {
-        return Ok(None);
+    let is = |column| made.try_get::<_, bool>(column).map_err(PostgresError::Server);
+    match (is(0)?, is(1)?) {
+        (false, _) => return Ok(None),
+        // Those had a version there.
+        (true, false) => return Err(PostgresError::BeforeRelease.into()),
+        (true, true) => {}
     }
-    let version = "SELECT version FROM meta WHERE id = 1";
-    let row = transaction.query_opt(version, &[]).await.map_err(PostgresError::Server)?;
+    let format = "SELECT format FROM meta WHERE id = 1";
+    let row = transaction.query_opt(format, &[]).await.map_err(PostgresError::Server)?;
     let row = row.ok_or(PostgresError::NoMeta)?;
     Ok(Some(row.try_get(0).map_err(|_| PostgresError::NoMeta)?))
 }

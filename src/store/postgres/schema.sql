@@ -1,8 +1,8 @@
--- The schema of a store, version 1. Every table leads with the session, so that rows can be spread by it.
+-- The schema of a store, format 1. Every table leads with the session, so that rows can be spread by it.
 
 CREATE TABLE meta (
     id int PRIMARY KEY CHECK (id = 1),
-    version int NOT NULL,
+    format int NOT NULL,
     epoch bytea NOT NULL,
     signing_key bytea NOT NULL,
     -- Counts the changes of tokens.

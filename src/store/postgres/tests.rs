@@ -205,7 +205,7 @@ fn an_append_finds_its_rows_by_primary_keys() {
 #[ignore = "needs PostgreSQL; tests/run has one"]
 fn an_append_on_a_commit_that_was_lost_is_a_conflict() {
     let store = PostgresStore::open(&url()).unwrap();
-    let (one, other) = (session(), Some(Seal([0; 9])));
+    let (one, other) = (session(), Some(Seal([0; 11])));
     let on = |run: Run, before: Option<Seal>| {
         let row = run.row.map(|row| Box::new(SessionRow { before, ..*row }));
         Run { row, ..run }
@@ -312,10 +312,26 @@ fn servers_one_version_apart_share_a_schema_and_no_others() {
     refused(schema::STEPS, version + 2);
     let set = last.connections.wait(async {
         let client = last.connections.writer().await?;
-        client.execute("UPDATE meta SET version = 1", &[]).await.map_err(error::failed)
+        client.execute("UPDATE meta SET format = 1", &[]).await.map_err(error::failed)
     });
     set.unwrap();
     refused(&steps(version + 2), 1);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; tests/run has one"]
+fn a_schema_from_before_the_first_release_is_refused() {
+    let url = url();
+    let store = PostgresStore::open(&url).unwrap();
+    let earlier = "ALTER TABLE meta RENAME COLUMN format TO version";
+    let made = store.connections.wait(async {
+        let client = store.connections.writer().await?;
+        client.batch_execute(earlier).await.map_err(error::failed)
+    });
+    made.unwrap();
+    let refused = PostgresStore::open(&url).unwrap_err();
+    let is_named = matches!(refused, StoreError::Postgres(PostgresError::BeforeRelease));
+    assert!(is_named, "{refused}");
 }
 
 #[test]

@@ -156,7 +156,6 @@ impl Histories {
             session: *session,
             head: history.standing.head.unwrap_or_default(),
             compacted: history.compacted.max(history.base_revision()),
-            ended: history.beginning.base.is_some_and(|base| base.ends),
             is_damaged: history.standing.owner == Owner::Damaged,
         };
         own.map(stored).collect()

@@ -175,11 +175,7 @@ impl Note {
         }
         let (epoch, rest) = fields.split_first_chunk()?;
         let (last, boot) = rest.split_first_chunk()?;
-        let boot = match boot {
-            // Earlier servers wrote none.
-            [] => None,
-            boot => NonZeroU128::new(u128::from_be_bytes(boot.try_into().ok()?)),
-        };
+        let boot = NonZeroU128::new(u128::from_be_bytes(boot.try_into().ok()?));
         let (epoch, last) = (u128::from_be_bytes(*epoch), u64::from_le_bytes(*last));
         Some(Self { epoch: Epoch(epoch), last: JournalId(last), boot })
     }
@@ -203,14 +199,6 @@ mod tests {
             assert_eq!(Note::decoded(&bytes[..BYTES - 1]), None);
         }
         assert_eq!(Note::decoded(&[]), None);
-    }
-
-    #[test]
-    fn a_note_of_an_earlier_server_has_no_boot() {
-        let fields: Vec<u8> = [[0; 15].as_slice(), &[7, 3], &[0; 7]].concat();
-        let bytes = [&fields[..], &crc32fast::hash(&fields).to_le_bytes()].concat();
-        let note = Note { epoch: Epoch(7), last: JournalId(3), boot: None };
-        assert_eq!(Note::decoded(&bytes), Some(note));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod open;
 mod orphans;
 pub(crate) mod pins;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 pub(crate) mod segments;
 mod session_names;
 pub(crate) mod wal;

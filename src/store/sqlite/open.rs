@@ -17,7 +17,7 @@ use super::last_commit::LastCommit;
 use super::rows::journal::Journal;
 use super::rows::read::Readers;
 use super::rows::{summaries, tokens};
-use super::schema::Source;
+use super::schema::{Source, Steps};
 use super::wal;
 use super::wal::End;
 use super::{backup, database, epoch, last_commit, schema};
@@ -54,7 +54,7 @@ impl SqliteStore {
     /// if it is not ours to write, [`StoreError::DatabaseMissing`] or [`StoreError::DamagedLog`] if opening would
     /// lose remaining data, [`StoreError::CommitsMissing`] if it has lost some; otherwise the reason it could not be opened.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        Self::open_as(dir, options, true)
+        Self::open_with(dir, options, true, schema::STEPS)
     }
 
     /// Opens or creates the store in a data directory for a caller that shows no tags. A copy of a store still
@@ -63,7 +63,7 @@ impl SqliteStore {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_unserved(dir: &Path) -> Result<Self, StoreError> {
-        Self::open_as(dir, SqliteOptions::default(), false)
+        Self::open_with(dir, SqliteOptions::default(), false, schema::STEPS)
     }
 
     /// Opens the store in a data directory to read it in place. No file there is changed or created. Every write
@@ -76,7 +76,7 @@ impl SqliteStore {
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
         read_log(&path)?;
-        let source = Source::InPlace(path.clone());
+        let source = Source::InPlace(path.clone(), schema::STEPS);
         let connection = source.connect()?;
         let inventory = Inventory::read(&connection)?;
         stray_blobs::refuse(&connection, dir, &path, &inventory)?;
@@ -112,7 +112,7 @@ impl SqliteStore {
         if !log.is_some_and(End::is_cut) {
             return Ok(None);
         }
-        let connection = Source::InPlace(path).connect()?;
+        let connection = Source::InPlace(path, schema::STEPS).connect()?;
         let log = whole_if_killed(log, &connection, dir, &Inventory::read(&connection)?)?;
         Ok(log.and_then(End::cut).map(|found| found.frame))
     }
@@ -122,19 +122,24 @@ impl SqliteStore {
         if self.source.is_in_place() { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    fn open_as(dir: &Path, options: SqliteOptions, serves: bool) -> Result<Self, StoreError> {
+    /// Opens the store as the format of these steps has it.
+    pub(crate) fn open_with(
+        dir: &Path,
+        options: SqliteOptions,
+        serves: bool,
+        steps: Steps,
+    ) -> Result<Self, StoreError> {
         create_dir(dir)?;
         let lock = Lock::take(dir)?;
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
         let log = read_log(&path)?;
-        let found = found_in(dir, &path, log)?;
+        let found = found_in(dir, &path, log, steps)?;
         let log = found.as_ref().map_or(log, |found| found.log);
-        backup::remove_looked_at(dir)?;
         let room = Arc::new(Room::of_store(dir, options));
         // Even a start needs a few pages.
         room.give_up_reserve_for(SPARE_BYTES);
-        let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")))?;
+        let connection = schema::open(&path, Blobs::are_in(dir).then(|| dir.join("blobs")), steps)?;
         sync_dir(dir)?;
         let epoch = epoch::begin(&connection, options.sync, serves, log)?;
         let signing_key = SigningKey::keep(&connection)?;
@@ -249,11 +254,16 @@ struct Found {
 
 /// Reads everything that a start needs before it changes anything: a refused store stays unchanged. Returns `None` if
 /// no table exists yet.
-fn found_in(dir: &Path, database: &Path, log: Option<End>) -> Result<Option<Found>, StoreError> {
+fn found_in(
+    dir: &Path,
+    database: &Path,
+    log: Option<End>,
+    steps: Steps,
+) -> Result<Option<Found>, StoreError> {
     if !has_bytes(database) {
         return Ok(None);
     }
-    let connection = match Source::InPlace(database.to_owned()).connect() {
+    let connection = match Source::InPlace(database.to_owned(), steps).connect() {
         Err(StoreError::DatabaseEmpty { .. }) => return Ok(None),
         connected => connected?,
     };
@@ -302,7 +312,7 @@ fn read_log(database: &Path) -> Result<Option<End>, StoreError> {
 
 /// Returns true if the last run had `--sync normal`. An unreadable database counts as false.
 fn ran_unsynced(database: &Path) -> bool {
-    Source::InPlace(database.to_owned())
+    Source::InPlace(database.to_owned(), schema::STEPS)
         .connect()
         .and_then(|connection| epoch::ran_unsynced(&connection))
         .unwrap_or(false)

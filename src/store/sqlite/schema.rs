@@ -1,8 +1,6 @@
 //! Schema of the SQLite database: creation, recognition, migration and connections.
 //!
-//! `journal` is in the order of appends and has no other index: commits are written at one end and read from the
-//! other. Keyed by session the same writes cost five times as much. `meta` has one row. `history` has a row for each
-//! session with a base or a staged history, `base` has the parts of bases.
+//! The tables are in `schema.sql`. A step to a later format goes beside it.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -14,14 +12,16 @@ use rusqlite::{Connection, OpenFlags};
 use crate::owner_files;
 use crate::store::StoreError;
 
-const APPLICATION_ID: i32 = i32::from_be_bytes(*b"bbrd");
-const FORMAT: i32 = 7;
+/// Builds before the first release had another.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"blkb");
 
-/// The additions of each format to the one before it.
-const STEPS: [&str; 7] = [JOURNAL, BASES, SETTLED, SIGNING, TOKENS, ENDS, NAMES];
+const BEFORE_RELEASE: i32 = i32::from_be_bytes(*b"bbrd");
 
-/// SQLite's code for the mode in which a file returns free pages on request.
-const INCREMENTAL: i32 = 2;
+/// The steps that make the schema, each from the format before it. The format is the number of steps.
+pub(crate) const STEPS: Steps = &[include_str!("schema.sql")];
+
+/// The steps to a format.
+pub(crate) type Steps = &'static [&'static str];
 
 /// The first version whose reset of the write-ahead log cannot drop commits.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
@@ -35,145 +35,48 @@ const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
 /// The page cache of each connection, in KiB.
 const PAGE_CACHE_KIB_MAX: u32 = 2048;
 
-/// `journal_mark` is the highest id ever deleted from the journal, since SQLite reuses the ids of deleted rows.
-/// `opened_with` is the sync level of a running store, NULL after a clean stop.
-const JOURNAL: &str = "
-    CREATE TABLE journal (
-        id INTEGER PRIMARY KEY,
-        session BLOB NOT NULL,
-        revision INTEGER NOT NULL,
-        frame BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE meta (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        epoch BLOB NOT NULL,
-        journal_mark INTEGER NOT NULL,
-        opened_with TEXT CHECK (opened_with IN ('full', 'normal'))
-    ) STRICT;
-    INSERT INTO meta VALUES (1, randomblob(16), 0, NULL);
-";
+fn format_of(steps: Steps) -> u32 {
+    u32::try_from(steps.len()).unwrap_or(u32::MAX)
+}
 
-/// `base` is the revision of the base in force, NULL without one; `parts` is its number of rows in `base`. Rows of
-/// the session up to the journal id `forgotten` are obsolete, and so are all rows of a `staged` session at the next
-/// start. `sum` covers the other columns: a changed bit would move the beginning of a history.
-const BASES: &str = "
-    CREATE TABLE history (
-        session BLOB PRIMARY KEY,
-        base INTEGER,
-        parts INTEGER NOT NULL,
-        forgotten INTEGER NOT NULL,
-        staged INTEGER NOT NULL,
-        sum INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE base (
-        session BLOB NOT NULL,
-        revision INTEGER NOT NULL,
-        part INTEGER NOT NULL,
-        frame BLOB NOT NULL,
-        UNIQUE (session, revision, part)
-    ) STRICT;
-";
-
-/// `segment` has compacted commits, many to a row: those of `session` from revision `first` to `last`, their number,
-/// their unpacked bytes, and a checksum over these columns and `body`. `session` has the sessions' summaries,
-/// `snapshot` the parts of boards; both are caches.
-///
-/// The index has everything that a start needs, so a start reads no body. It is not unique: a changed bit must not
-/// block other writes.
-const SETTLED: &str = "
-    CREATE TABLE segment (
-        session BLOB NOT NULL,
-        first INTEGER NOT NULL,
-        last INTEGER NOT NULL,
-        commits INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        crc INTEGER NOT NULL,
-        body BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX segment_range ON segment (session, last, first);
-    CREATE TABLE session (
-        session BLOB NOT NULL UNIQUE,
-        revision INTEGER NOT NULL,
-        frame BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE snapshot (
-        session BLOB NOT NULL,
-        revision INTEGER NOT NULL,
-        part INTEGER NOT NULL,
-        frame BLOB NOT NULL,
-        UNIQUE (session, revision, part)
-    ) STRICT;
-";
-
-/// `signing_key` is random and created on opening; no session's row depends on it.
-const SIGNING: &str = "
-    ALTER TABLE meta ADD COLUMN signing_key BLOB;
-";
-
-/// `body` has a token's rights and the data to verify it; `crc` covers the id and the body.
-const TOKENS: &str = "
-    CREATE TABLE token (
-        id BLOB PRIMARY KEY,
-        crc INTEGER NOT NULL,
-        body BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID;
-";
-
-/// `ending` has the parts of the bases with which the histories of deleted sessions begin. The rows of those
-/// histories have a negative number of parts.
-const ENDS: &str = "
-    CREATE TABLE ending (
-        session BLOB NOT NULL,
-        revision INTEGER NOT NULL,
-        part INTEGER NOT NULL,
-        frame BLOB NOT NULL,
-        UNIQUE (session, revision, part)
-    ) STRICT;
-";
-
-/// `name` has the sessions' names, written by the run that creates or adopts each, so that a damaged history does not
-/// hide its name. `crc` covers the id and the name. Sessions of earlier formats have theirs in their summaries.
-const NAMES: &str = "
-    CREATE TABLE name (
-        session BLOB PRIMARY KEY,
-        crc INTEGER NOT NULL,
-        name BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID;
-";
-
-/// Returns the tables and columns that a database of this format lacks.
-fn missing(format: i32) -> impl Iterator<Item = &'static str> {
-    STEPS.into_iter().skip(usize::try_from(format).unwrap_or(0))
+/// Returns the steps that a database of this format lacks.
+fn missing(found: u32, steps: Steps) -> String {
+    steps.iter().skip(usize::try_from(found).unwrap_or(usize::MAX)).copied().collect()
 }
 
 /// Opens the only writing connection, to a database of ours. Creates the database unless remains of a store are
 /// `left`. The connection syncs fully.
-pub(crate) fn open(path: &Path, left: Option<PathBuf>) -> Result<Connection, StoreError> {
+pub(crate) fn open(
+    path: &Path,
+    left: Option<PathBuf>,
+    steps: Steps,
+) -> Result<Connection, StoreError> {
     refuse_old_sqlite(rusqlite::version_number())?;
     create_file(path)?;
     let connection = connect_to_write(path)?;
-    let found = format(&connection, path)?;
+    let found = format(&connection, path, steps)?;
     if let Some(left) = left.filter(|_| found == 0) {
         return Err(StoreError::DatabaseMissing { path: path.to_owned(), left });
     }
     // Before the first write: only an empty file accepts this setting.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     configure(&connection, path)?;
-    if found < FORMAT {
-        bring_up(&connection, found)?;
-    }
-    let_shrink(&connection)?;
+    bring_up(&connection, found, steps)?;
     Ok(connection)
 }
 
-/// Migrates an empty database, or one of an earlier format, to the current format.
-fn bring_up(connection: &Connection, found: i32) -> Result<(), StoreError> {
+/// Takes an empty database, or one of an earlier format, through the steps that it lacks, all or none.
+fn bring_up(connection: &Connection, found: u32, steps: Steps) -> Result<(), StoreError> {
+    let missing = missing(found, steps);
+    if missing.is_empty() {
+        return Ok(());
+    }
     connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {}
+        "BEGIN IMMEDIATE; {missing}
          PRAGMA application_id = {APPLICATION_ID};
-         PRAGMA user_version = {FORMAT};
+         PRAGMA user_version = {};
          COMMIT",
-        missing(found).collect::<String>()
+        format_of(steps)
     ))?;
     Ok(())
 }
@@ -186,21 +89,8 @@ pub(crate) fn make(path: &Path) -> Result<Connection, StoreError> {
         "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
          PRAGMA temp_store = MEMORY",
     )?;
-    bring_up(&connection, 0)?;
+    bring_up(&connection, 0, STEPS)?;
     Ok(connection)
-}
-
-/// Rewrites a database of an earlier format once, so that it can return free pages. On a full disk, a later start
-/// tries again.
-fn let_shrink(connection: &Connection) -> Result<(), StoreError> {
-    let mode: i32 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
-    if mode == INCREMENTAL {
-        return Ok(());
-    }
-    match connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM").map_err(Into::into) {
-        Ok(()) | Err(StoreError::Full) => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Opens a connection that only checkpoints, separate from the writer's.
@@ -216,7 +106,7 @@ pub(crate) enum Source {
     /// Read beside the writing connection.
     Shared(PathBuf),
     /// Read in place, without a writer; no file is changed.
-    InPlace(PathBuf),
+    InPlace(PathBuf, Steps),
 }
 
 impl Source {
@@ -224,23 +114,22 @@ impl Source {
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
-            Self::InPlace(path) => in_place(connect_in_place(path)?, path),
+            Self::InPlace(path, steps) => in_place(connect_in_place(path)?, path, steps),
         }
     }
 
     pub(crate) fn is_in_place(&self) -> bool {
-        matches!(self, Self::InPlace(_))
+        matches!(self, Self::InPlace(..))
     }
 }
 
-/// Checks the format, and adds what an earlier one lacks as temporary tables.
-fn in_place(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
-    let found = format(&connection, path)?;
+/// Checks the format, and adds what an earlier one lacks as temporary tables: there they are empty.
+fn in_place(connection: Connection, path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+    let found = format(&connection, path, steps)?;
     if found == 0 {
         return Err(StoreError::DatabaseEmpty { path: path.to_owned() });
     }
-    // Tables missing from an earlier format are empty. Inspection signs nothing.
-    let missing = missing(found).filter(|step| *step != SIGNING).collect::<String>();
+    let missing = missing(found, steps);
     let missing = missing.replace("CREATE TABLE ", "CREATE TEMP TABLE ");
     let missing = missing.replace("CREATE INDEX ", "CREATE INDEX temp.");
     connection.execute_batch(&format!("PRAGMA temp_store = MEMORY; {missing}"))?;
@@ -269,19 +158,21 @@ fn connect_without_log(path: &Path) -> Result<Connection, StoreError> {
 
 /// Returns the reason a database's format is unsupported, however readable the rest is. Fails if it has no tables.
 pub(crate) fn unlike(connection: &Connection, path: &Path) -> Result<Option<String>, StoreError> {
-    match format(connection, path) {
+    match format(connection, path, STEPS) {
         Ok(0) => Err(StoreError::DatabaseEmpty { path: path.to_owned() }),
         Ok(_) => Ok(None),
-        Err(unlike @ (StoreError::NewerFormat { .. } | StoreError::NotABlackboard { .. })) => {
-            Ok(Some(unlike.to_string()))
-        }
+        Err(
+            unlike @ (StoreError::NewerFormat { .. }
+            | StoreError::BeforeRelease { .. }
+            | StoreError::NotABlackboard { .. }),
+        ) => Ok(Some(unlike.to_string())),
         Err(error) => Err(error),
     }
 }
 
 /// Returns true if the database should have all tables.
 pub(crate) fn is_present(connection: &Connection) -> bool {
-    connection.pragma_query_one(None, "user_version") == Ok(FORMAT)
+    connection.pragma_query_one(None, "user_version") == Ok(format_of(STEPS))
 }
 
 /// Opens a database in any state, to read or fill it.
@@ -320,25 +211,21 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns the format, 0 for an empty database; fails if the content is not ours to write.
-fn format(connection: &Connection, path: &Path) -> Result<i32, StoreError> {
+fn format(connection: &Connection, path: &Path, steps: Steps) -> Result<u32, StoreError> {
     let application: i32 = connection.pragma_query_one(None, "application_id")?;
-    let format: i32 = connection.pragma_query_one(None, "user_version")?;
-    if application == APPLICATION_ID && format <= FORMAT {
-        return Ok(format);
+    let format: u32 = connection.pragma_query_one(None, "user_version")?;
+    let (path, known) = (path.to_owned(), format_of(steps));
+    match application {
+        APPLICATION_ID if format <= known => Ok(format),
+        APPLICATION_ID => Err(StoreError::NewerFormat { path, found: format, known }),
+        BEFORE_RELEASE => Err(StoreError::BeforeRelease { path }),
+        found => {
+            let tables: i64 =
+                connection.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let is_empty = (found, format, tables) == (0, 0, 0);
+            if is_empty { Ok(0) } else { Err(StoreError::NotABlackboard { path, found }) }
+        }
     }
-    if application == APPLICATION_ID {
-        return Err(StoreError::NewerFormat {
-            path: path.to_owned(),
-            found: format,
-            known: FORMAT,
-        });
-    }
-    let tables: i64 =
-        connection.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if (application, format, tables) == (0, 0, 0) {
-        return Ok(0);
-    }
-    Err(StoreError::NotABlackboard { path: path.to_owned(), found: application })
 }
 
 fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {

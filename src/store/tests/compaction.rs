@@ -80,13 +80,8 @@ fn what_is_compacted_is_read_as_before() {
             assert_eq!(rows, expected.map(|row| (0, row.0, row.1)).collect::<Vec<_>>());
             let mut sessions = store.sessions();
             sessions.sort_by_key(|found| found.session);
-            let session = |session, head| StoredSession {
-                session,
-                head,
-                compacted: head,
-                ended: false,
-                is_damaged: false,
-            };
+            let session =
+                |session, head| StoredSession { session, head, compacted: head, is_damaged: false };
             assert_eq!(sessions, [session(ANNA, Revision(5)), session(BERT, Revision(3))]);
             store.replay_journal(&mut |record| panic!("{record:?}")).unwrap();
         };
@@ -257,24 +252,4 @@ fn the_file_is_as_long_as_what_is_in_it() {
     let length = |file: &str| fs::metadata(dir.path().join(file)).unwrap().len();
     assert!(length("blackboard.db") < 500_000, "{}", length("blackboard.db"));
     assert_eq!(length("blackboard.db-wal"), 0);
-}
-
-#[test]
-fn a_store_of_format_2_is_brought_to_the_present_one() {
-    let dir = TempDir::new().unwrap();
-    drop(five(&dir));
-    database(&dir)
-        .execute_batch(
-            "DROP TABLE segment; DROP TABLE session; DROP TABLE snapshot; DROP TABLE token;
-             DROP TABLE ending; DROP TABLE name;
-             ALTER TABLE meta DROP COLUMN signing_key; PRAGMA user_version = 2;
-             PRAGMA auto_vacuum = NONE; VACUUM",
-        )
-        .unwrap();
-    let store = open(dir.path());
-    let mode = database(&dir).pragma_query_value(None, "auto_vacuum", |row| row.get(0));
-    assert_eq!(mode, Ok(2));
-    assert_eq!(stored(&store).len(), 7);
-    compact_all(&store);
-    assert_eq!(read(&store, ANNA, 0, PAGE).len(), 5);
 }

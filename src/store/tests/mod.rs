@@ -6,6 +6,7 @@ mod blobs;
 pub(crate) mod compaction;
 mod compaction_model;
 pub(crate) mod fault;
+mod formats;
 mod last_commit;
 pub(crate) mod sqlite;
 mod wal;

@@ -44,6 +44,15 @@ pub enum StoreError {
         /// The application id in it.
         found: i32,
     },
+    /// A build before the first release wrote the database.
+    #[error(
+        "{} was written by a blackboard from before the first release, whose data no later one reads; it was not changed",
+        path.display()
+    )]
+    BeforeRelease {
+        /// The database.
+        path: PathBuf,
+    },
     /// A later version of this program wrote the database.
     #[error(
         "{} has format {found}, written by a newer blackboard; this version reads formats up to {known}: \
@@ -53,10 +62,10 @@ pub enum StoreError {
     NewerFormat {
         /// The database.
         path: PathBuf,
-        /// Its format version.
-        found: i32,
+        /// Its format.
+        found: u32,
         /// The newest format that this version reads.
-        known: i32,
+        known: u32,
     },
     /// The database is missing or empty, but other files of a store remain.
     #[error(

@@ -50,15 +50,21 @@ pub enum PostgresError {
         /// Its encoding.
         found: String,
     },
+    /// A build before the first release wrote the schema, or another program has a table of that name.
+    #[error(
+        "the table meta of the database is of a blackboard from before the first release, whose data no later one reads, \
+         or of another program; nothing was changed: use another schema or database"
+    )]
+    BeforeRelease,
     /// Another version of this program wrote the schema.
     #[error(
-        "the schema of the database has version {found}; this blackboard uses {known} and can serve beside {known} and \
+        "the schema of the database has format {found}; this blackboard uses {known} and can serve beside {known} and \
          the next one: upgrade blackboard step by step"
     )]
     Schema {
-        /// The version in the database.
+        /// The format in the database.
         found: i32,
-        /// The version of this program.
+        /// The format of this program.
         known: i32,
     },
     /// The row with the schema's version, epoch and key is missing or damaged.

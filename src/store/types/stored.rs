@@ -52,8 +52,6 @@ pub struct StoredSession {
     pub head: Revision,
     /// The last compacted revision, the base included; 0 if the whole history is in the journal.
     pub compacted: Revision,
-    /// True if its history begins with an [`End`](crate::store::End).
-    pub ended: bool,
     /// True if the beginning of its history is unreadable; none of the history is read then.
     pub is_damaged: bool,
 }

@@ -224,7 +224,7 @@ def test_events_of_something_else_are_no_events(make_client: Any) -> None:
 
 
 def test_an_archive_that_breaks_off_leaves_no_file(make_client: Any, tmp_path: Path) -> None:
-    part = b'{"format":"blackboard-archive"}\n{"commit":{}}\n'
+    part = b'{"blackboard_archive":1}\n{"commit":{}}\n'
     for length in (None, 1000):
         with Scripted(lambda _, length=length: http("200 OK", "application/x-ndjson", part, length)) as server:
             with pytest.raises(ConnectionFailed):

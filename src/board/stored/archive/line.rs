@@ -13,20 +13,8 @@ use crate::board::{BLOB_BYTES_MAX, COMMIT_BYTES_MAX, Digest, Revision};
 /// The maximum size of a line without its end, in bytes: the largest commit with its wrapping.
 pub const LINE_BYTES_MAX: usize = COMMIT_BYTES_MAX + 64;
 
-/// The format's name, in the first line of every archive.
-const FORMAT: &str = "blackboard-archive";
-
-/// The version of a complete archive.
-const VERSION: u32 = 3;
-
-/// The version of a partial archive, from a damaged session.
-const VERSION_CUT: u32 = 4;
-
-/// The version of a complete archive without tasks.
-const TASKLESS: u32 = 1;
-
-/// The version of a partial archive without tasks.
-const TASKLESS_CUT: u32 = 2;
+/// The version of the format.
+const VERSION: u32 = 1;
 
 const PART: &str = "{\"part\":";
 const COMMIT: &str = "{\"commit\":";
@@ -56,11 +44,19 @@ pub struct Counts {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredHeader<'a> {
-    format: &'a str,
-    version: u32,
+struct StoredHeader {
+    /// The version: the first member, by which an archive is known.
+    blackboard_archive: u32,
     oldest_revision: Revision,
     revision: Revision,
+    /// True if the session was damaged, and its last commits are missing.
+    is_partial: bool,
+}
+
+/// The first line of builds before the first release.
+#[derive(Deserialize)]
+struct EarlierHeader<'a> {
+    format: &'a str,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -116,18 +112,18 @@ impl Sealed<'_> {
 /// Returns the first line.
 #[must_use]
 pub fn header_line(header: Header) -> String {
-    first_line(header, VERSION)
+    first_line(header, false)
 }
 
 /// Returns the first line of a partial archive.
 #[must_use]
 pub fn cut_header_line(header: Header) -> String {
-    first_line(header, VERSION_CUT)
+    first_line(header, true)
 }
 
-fn first_line(Header { oldest, revision }: Header, version: u32) -> String {
+fn first_line(Header { oldest, revision }: Header, is_partial: bool) -> String {
     format!(
-        "{{\"format\":\"{FORMAT}\",\"version\":{version},\"oldest_revision\":{oldest},\"revision\":{revision}}}\n"
+        "{{\"blackboard_archive\":{VERSION},\"oldest_revision\":{oldest},\"revision\":{revision},\"is_partial\":{is_partial}}}\n"
     )
 }
 
@@ -194,18 +190,20 @@ fn checksum(revision: Revision, bytes: &[u8]) -> u32 {
 
 /// Reads the first line. The flag is true for a partial archive.
 pub(super) fn read_header(line: &[u8]) -> Result<(Header, bool), Fault> {
-    let stored: StoredHeader<'_> =
-        serde_json::from_slice(line).map_err(|_| no_line(line, Fault::NoArchive))?;
-    if stored.format != FORMAT {
-        return Err(Fault::NoArchive);
+    let stored: StoredHeader = serde_json::from_slice(line).map_err(|_| other_archive(line))?;
+    let StoredHeader { blackboard_archive: found, oldest_revision: oldest, revision, is_partial } =
+        stored;
+    if found != VERSION {
+        return Err(Fault::Version { found, known: VERSION });
     }
-    let is_cut = match stored.version {
-        VERSION | TASKLESS => false,
-        VERSION_CUT | TASKLESS_CUT => true,
-        found => return Err(Fault::Version { found, known: VERSION_CUT }),
-    };
-    let header = Header { oldest: stored.oldest_revision, revision: stored.revision };
-    Ok((header, is_cut))
+    Ok((Header { oldest, revision }, is_partial))
+}
+
+/// Returns what a first line is that is not of this format.
+fn other_archive(line: &[u8]) -> Fault {
+    let is_earlier = serde_json::from_slice(line)
+        .is_ok_and(|EarlierHeader { format }| format == "blackboard-archive");
+    if is_earlier { Fault::BeforeRelease } else { no_line(line, Fault::NoArchive) }
 }
 
 /// Reads any other line.

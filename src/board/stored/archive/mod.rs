@@ -3,14 +3,14 @@
 //! Another server can import an archive.
 //!
 //! ```text
-//! {"format":"blackboard-archive","version":3,"oldest_revision":B,"revision":R}
+//! {"blackboard_archive":1,"oldest_revision":B,"revision":R,"is_partial":false}
 //! {"image":{"sha256":"…","bytes":n,"base64":"…"}}     ordered by digest, all images that the history names
 //! {"part":…,"crc":"…"}                                the base at B; absent if the history begins empty
 //! {"commit":…,"crc":"…"}                              commits after B up to R, exactly as stored
 //! {"end":{"images":n,"parts":n,"commits":n}}          if absent, the archive is truncated
 //! ```
-//! The archive of a damaged session holds what could be read. Its version is 4, and `head` in its last line is the
-//! session's last revision. Versions 1 and 2, which had no tasks, are read too.
+//! The archive of a damaged session holds what could be read. It is partial, and `head` in its last line is the session's
+//! last revision.
 //!
 //! A checksum is the CRC-32 (IEEE) of the revision, as eight bytes little-endian, and the member's bytes.
 

@@ -28,15 +28,19 @@ pub enum Fault {
     /// The first line is not an archive's.
     #[error("the first line of an archive must name its format")]
     NoArchive,
+    /// The archive is of a build before the first release.
+    #[error(
+        "the archive is of a blackboard from before the first release, whose data no later one reads"
+    )]
+    BeforeRelease,
     /// The archive has an unknown version, perhaps that of a later server.
     #[error(
-        "archive version {found} is not supported, only versions up to {known} are; if a newer blackboard wrote it, \
-         upgrade this one"
+        "archive version {found} is not supported, only version {known} is; if a newer blackboard wrote it, upgrade this one"
     )]
     Version {
         /// The version in the first line.
         found: u32,
-        /// The latest supported version.
+        /// The supported version.
         known: u32,
     },
     /// The line does not belong in an archive.
@@ -103,6 +107,7 @@ impl Fault {
             Self::Malformed(_) => Code::InvalidJson,
             Self::TooLong { .. } => Code::CommitTooLarge,
             Self::NoArchive
+            | Self::BeforeRelease
             | Self::Version { .. }
             | Self::NoLine
             | Self::Order

@@ -86,7 +86,7 @@ fn written(history: &[(Board, Commit)], begin: usize) -> String {
 #[test]
 fn an_archive_is_these_bytes_and_stays_so() {
     let lines = [
-        r#"{"format":"blackboard-archive","version":3,"oldest_revision":5,"revision":7}"#
+        r#"{"blackboard_archive":1,"oldest_revision":5,"revision":7,"is_partial":false}"#
             .to_owned(),
         format!(r#"{{"image":{{"sha256":"{DIGEST}","bytes":3,"base64":"YWJj"}}}}"#),
         format!(r#"{{"commit":{},"crc":"CRC6"}}"#, created()),
@@ -100,8 +100,6 @@ fn an_archive_is_these_bytes_and_stays_so() {
     let text = lines.join("\n") + "\n";
     let text = text.replace("CRC6", &crc(6, &created())).replace("CRC7", &crc(7, &pictured()));
     assert_eq!(small(), text);
-    let before = text.replacen("\"version\":3", "\"version\":1", 1);
-    assert_eq!(read(before.as_bytes()).unwrap(), read(text.as_bytes()).unwrap());
     let board = read(text.as_bytes()).unwrap();
     assert_eq!((board.id(), board.oldest(), board.revision()), (ID, Revision(5), Revision(7)));
     assert_eq!(board.image_bytes(), 3);
@@ -168,9 +166,15 @@ fn what_is_no_line_of_an_archive_says_why() {
     check("", Code::InvalidJson, "a value is missing");
     check("nonsense", Code::InvalidJson, "was found");
     check("{}", Code::InvalidField, "the first line of an archive");
-    check(&archive.replace("\"version\":3", "\"version\":5"), Code::InvalidField, "version 5");
-    check(&archive.replace("\"version\":3", "\"version\":4"), Code::InvalidField, "order");
-    check(&archive.replace("\"version\":3", "\"version\":2"), Code::InvalidField, "order");
+    let later = archive.replace("\"blackboard_archive\":1", "\"blackboard_archive\":2");
+    check(&later, Code::InvalidField, "version 2");
+    check(
+        &archive.replace("\"is_partial\":false", "\"is_partial\":true"),
+        Code::InvalidField,
+        "order",
+    );
+    let before = r#"{"format":"blackboard-archive","version":3,"oldest_revision":5,"revision":7}"#;
+    check(before, Code::InvalidField, "before the first release");
     check(&archive.replace("1E5", "1E6"), Code::InvalidField, "checksum");
     check(&archive.replace("YWJj", "YWJk"), Code::InvalidField, "image");
     check(&archive.replace("\"commit\":{", "\"comment\":{"), Code::InvalidField, "does not belong");
@@ -179,7 +183,7 @@ fn what_is_no_line_of_an_archive_says_why() {
     check(whole, Code::InvalidField, "truncated");
     let end = end_line(Counts { images: 1, parts: 0, commits: 3 });
     check(&format!("{whole}\n{end}"), Code::InvalidField, "declares");
-    let longer = archive.replace("\"revision\":7}\n", "\"revision\":8}\n");
+    let longer = archive.replace("\"revision\":7,\"is", "\"revision\":8,\"is");
     check(&longer, Code::InvalidField, "ends at revision 7");
 }
 

@@ -1,24 +1,22 @@
 //! Tests of deletion: files left behind, their removal, and a full disk.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
 use crate::board::{
-    Command, History, LogCommand, LogName, Nonce, Seq, SessionChange, SessionCommand, Set,
-    SettingsPatch, stored,
+    Command, History, LogCommand, LogName, Seq, SessionCommand, Set, SettingsPatch,
 };
 use crate::service::check;
 use crate::service::tests::clock::{Hand, Held};
 use crate::service::tests::service::{
     POLICY, append, board, item, name, request, screenshot, stop, write_to,
 };
-use crate::service::{Clock, Service};
-use crate::store::{
-    EmbeddedStore as _, Outcome, SqliteOptions, SqliteStore, StoredSession, SyncLevel,
-};
+use crate::service::{Clock, Service, ServiceError};
+use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 const NO_RESERVE: SqliteOptions =
     SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };
@@ -142,55 +140,6 @@ async fn a_running_server_forgets_old_and_reused_deletions() {
     stop(service).await;
     let store = SqliteStore::open(dir.path(), NO_RESERVE).unwrap();
     assert!(check(&store).unwrap().is_sound());
-}
-
-/// Deletes a session as it was done before there were ends.
-fn delete_as_before(dir: &Path) {
-    let store = SqliteStore::open(dir, NO_RESERVE).unwrap();
-    let StoredSession { session, head, .. } = store.sessions()[0];
-    let commit = Commit {
-        revision: head.next(),
-        at: Timestamp(i64::MAX / 2),
-        agent: None,
-        trace: None,
-        nonce: Nonce(1),
-        kept: None,
-        changes: vec![crate::board::Change::Session(SessionChange::Deleted)],
-    };
-    let body = stored::encode_commit(&commit).unwrap();
-    let frames = vec![Frame::encode(session, head.next(), &Body::plain(&body)).unwrap()];
-    let run = Run {
-        session,
-        expected: head,
-        ends: None,
-        frames,
-        claim: None,
-        grows: false,
-        adopts: false,
-        group: None,
-        row: None,
-    };
-    assert_eq!(store.append(&[run]), [Outcome::Appended]);
-    store.close().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_session_deleted_by_an_earlier_version_is_cut() {
-    let (dir, hand) = (TempDir::new().unwrap(), Hand::new());
-    let service = start(dir.path());
-    for _ in 0..20 {
-        service.receipt(request("a", "{}"), vec![]).await.unwrap();
-    }
-    stop(service).await;
-    delete_as_before(dir.path());
-    hand.set(i64::MAX / 2 - hand.now().0);
-    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
-    reach(dir.path(), HISTORY, [0, 1, 0, 3]).await;
-    stop(service).await;
-    let service = start_with(dir.path(), NO_RESERVE, hand.clock());
-    let again = service.receipt(request("a", "{}"), vec![]).await.unwrap();
-    assert_eq!(again.board.revision(), Revision(22));
-    stop(service).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

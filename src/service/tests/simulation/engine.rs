@@ -270,7 +270,6 @@ impl EmbeddedStore for Engine {
                 session: *session,
                 head: history.head()?,
                 compacted: history.base().unwrap_or_default(),
-                ended: history.ended,
                 is_damaged: false,
             })
         })

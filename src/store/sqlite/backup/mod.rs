@@ -27,17 +27,9 @@ use database::Copying;
 /// The name of a copy's database until the copy is complete.
 const UNFINISHED: &str = "blackboard.db.partial";
 
-/// The directory where earlier versions copied the store to inspect it.
-const LOOKED_AT: &str = "checking";
-
 /// Returns true if a directory has an unfinished copy.
 pub(crate) fn is_unfinished(dir: &Path) -> bool {
     dir.join(UNFINISHED).exists()
-}
-
-/// Removes such a copy, left by a crash of an earlier version.
-pub(crate) fn remove_looked_at(data: &Path) -> Result<(), StoreError> {
-    remove_all(&data.join(LOOKED_AT))
 }
 
 impl SqliteStore {

@@ -66,7 +66,7 @@ struct Table {
     key: Key,
 }
 
-/// All tables of a store except snapshots; an older store lacks some.
+/// All tables of a store except snapshots; a store of an earlier format may lack some.
 const TABLES: [Table; 8] = [
     Table { name: "journal", key: Key::Rowid },
     Table { name: "segment", key: Key::Rowid },
@@ -101,7 +101,7 @@ pub fn take_out(from: &Path, to: &Path) -> Result<Wreckage, StoreError> {
         wreckage.places.extend(told);
     }
     let new = to.join(DATABASE);
-    drop(schema::open(&new, None)?);
+    drop(schema::open(&new, None, schema::STEPS)?);
     {
         let wreck = schema::open_as_is(&database)?;
         wreckage.places.extend(schema::unlike(&wreck, &from.join(DATABASE))?);

@@ -158,7 +158,7 @@ fn appends_with_and_without_overwriting() {
     for secure in ["ON", "OFF"] {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("blackboard.db");
-        let connection = schema::open(&path, None).unwrap();
+        let connection = schema::open(&path, None, schema::STEPS).unwrap();
         connection.execute_batch(&format!("PRAGMA secure_delete = {secure}")).unwrap();
         let mut journal = journal::Journal::open(connection, &path, None).unwrap();
         let body = vec![b'x'; 500];

@@ -24,7 +24,7 @@ pub(crate) fn follows(run: &Run, Standing { owner, head }: Standing) -> bool {
 }
 
 /// Returns true if a run's name belongs to the session that it expects. `claimed` has the names that the batch gave
-/// before it. Names of sessions from earlier formats are not known.
+/// before it.
 pub(crate) fn owns_name<'a>(
     run: &'a Run,
     histories: &Histories,

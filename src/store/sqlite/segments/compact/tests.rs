@@ -175,7 +175,7 @@ fn appending_with_and_without_shrinking() {
     for mode in ["INCREMENTAL", "NONE", "INCREMENTAL", "NONE"] {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("blackboard.db");
-        let connection = schema::open(&path, None).unwrap();
+        let connection = schema::open(&path, None, schema::STEPS).unwrap();
         connection.execute_batch(&format!("PRAGMA auto_vacuum = {mode}; VACUUM")).unwrap();
         let mut journal = journal::Journal::open(connection, &path, None).unwrap();
         for size in [1, 16, 64] {
