@@ -18,7 +18,7 @@ use crate::store::{Outcome, PostgresFailure, Run, SessionRow, StoreError};
 /// The seal of the last commit that is added.
 macro_rules! last_seal {
     () => {
-        "substring(($16::bytea[])[cardinality($16::bytea[])] FOR 9)"
+        seal_of!("($16::bytea[])[cardinality($16::bytea[])]")
     };
 }
 

@@ -3,6 +3,15 @@
 //! Nothing is kept in memory but connections. A commit is durable when PostgreSQL has answered its transaction. A
 //! transaction that broke is looked up by its frames; nothing is poisoned.
 
+/// The seal of a frame: its header, as `Frame::seal` returns it.
+macro_rules! seal_of {
+    ($frame:literal) => {
+        concat!("substring(", $frame, " FOR 11)")
+    };
+}
+
+const _: () = assert!(size_of::<crate::board::Seal>() == 11, "the seal that statements take");
+
 mod append;
 mod blobs;
 mod connection;

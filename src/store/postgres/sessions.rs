@@ -16,14 +16,17 @@ const REPLACED_MS: i64 = 60 * 60 * 1000;
 
 /// The heads of sessions by name, beside the epoch: at least one row. The seal of an earlier commit is a subquery: joined, the
 /// planner would read all commits to find some.
-const HEADS: &str = "SELECT meta.epoch, asked.place, session.id, session.head, session.base, session.bytes, \
-        CASE WHEN asked.revision = session.head THEN session.seal \
-            ELSE (SELECT substring(frame FOR 9) FROM history_commit WHERE history_commit.session = session.id \
+const HEADS: &str = concat!(
+    "SELECT meta.epoch, asked.place, session.id, session.head, session.base, session.bytes, \
+        CASE WHEN asked.revision = session.head THEN session.seal ELSE (SELECT ",
+    seal_of!("frame"),
+    " FROM history_commit WHERE history_commit.session = session.id \
                 AND history_commit.revision = asked.revision) END \
     FROM meta LEFT JOIN (unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS asked (name, revision, place) \
         JOIN session_name ON session_name.name = asked.name \
         JOIN session ON session.id = session_name.session) ON true \
-    WHERE meta.id = 1";
+    WHERE meta.id = 1"
+);
 
 /// Returns the head of each name's session, and the epoch.
 pub(super) async fn heads(
