@@ -24,10 +24,11 @@ use blackboard::board::{
     LogName, Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write,
     apply, decide, json,
 };
+use blackboard::clock::Clock;
 use blackboard::prompt::{
     LIST_COMMA, LIST_END, Syntax, heading, list_begin, list_item, list_items, opening,
 };
-use blackboard::service::{Clock, Service};
+use blackboard::service::Service;
 use blackboard::store::{SqliteOptions, SqliteStore};
 use bytes::Bytes;
 use divan::Bencher;

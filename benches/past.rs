@@ -12,7 +12,8 @@ use blackboard::board::{
     Board, Command, Condition, Item, LogCommand, LogName, Policy, Revision, SessionName, Terms,
     Write,
 };
-use blackboard::service::{At, Clock, Reply, Service};
+use blackboard::clock::Clock;
+use blackboard::service::{At, Reply, Service};
 use blackboard::store::{SqliteOptions, SqliteStore, SyncLevel};
 use tempfile::TempDir;
 

@@ -20,6 +20,7 @@ use crate::auth::{
     given_token,
 };
 use crate::board::{BlobRef, InvalidItem, Item, Policy, json};
+use crate::clock::Clock;
 use crate::config::{Config, Search, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
@@ -31,7 +32,7 @@ use crate::http::{
 };
 use crate::mcp;
 use crate::owner_files;
-use crate::service::{Clock, LoadError, Options, QaSession, SearchPlace, Service};
+use crate::service::{LoadError, Options, QaSession, SearchPlace, Service};
 use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 use crate::ui;

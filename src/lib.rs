@@ -9,6 +9,7 @@ pub mod board;
 pub mod cancellation;
 pub mod cli;
 pub mod client;
+pub mod clock;
 pub mod config;
 pub mod control;
 pub mod descriptors;

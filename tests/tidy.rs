@@ -11,16 +11,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the top down; a module may use those below it, never one beside it.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["main"],
     &["cli"],
     &["app"],
     &["config", "telemetry", "descriptors"],
     &["client", "http", "mcp", "ui", "control"],
     &["api"],
-    &["auth"],
     &["service"],
+    &["auth"],
     &["store", "prompt", "search"],
+    &["clock"],
     &["board"],
     // The rest knows none of our types. Anybody may take turns,
     &["fairness"],

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use blackboard::board::{Item, SessionName};
-use blackboard::service::{Clock, Options, Service};
+use blackboard::clock::Clock;
+use blackboard::service::{Options, Service};
 use blackboard::store::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use tokio::task::JoinSet;

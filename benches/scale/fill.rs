@@ -13,7 +13,8 @@ use blackboard::board::{
     Board, Command, Condition, Frame, Item, LogCommand, LogName, Moment, Nonce, Policy, Revision,
     SessionId, SessionName, Terms, Timestamp, Write, decide,
 };
-use blackboard::service::{Clock, Service};
+use blackboard::clock::Clock;
+use blackboard::service::Service;
 use blackboard::store::{
     EmbeddedStore as _, Outcome, Run, SqliteOptions, SqliteStore, Store as _, SyncLevel,
 };

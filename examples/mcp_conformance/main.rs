@@ -17,9 +17,10 @@ use std::{io, thread};
 
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::Policy;
+use blackboard::clock::Clock;
 use blackboard::http::{ConnectionLimits, Door, EdgeOptions, Streams, edge, router, serve};
 use blackboard::mcp;
-use blackboard::service::{Clock, Service};
+use blackboard::service::Service;
 use blackboard::store::{SqliteOptions, SqliteStore, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

@@ -17,8 +17,8 @@ use super::{
     Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
 };
 use crate::board::{Code, Timestamp, TokenName};
+use crate::clock::Clock;
 use crate::fairness::Client;
-use crate::service::Clock;
 use crate::store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.

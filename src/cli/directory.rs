@@ -11,10 +11,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{TokenLimits, Tokens};
 use crate::board::Policy;
+use crate::clock::Clock;
 use crate::config::StoreUrlParser;
 use crate::control;
 use crate::control::{AskError, Asking, Request, converse};
-use crate::service::{Clock, LoadError, Options, Service};
+use crate::service::{LoadError, Options, Service};
 use crate::store::{PostgresStore, PostgresUrl, SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]

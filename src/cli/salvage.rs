@@ -15,11 +15,12 @@ use uuid::Uuid;
 use super::Failure;
 use super::directory::{Directory, Unanswered, owners_policy};
 use crate::board::SessionName;
+use crate::clock::Clock;
 use crate::config::StoreUrlParser;
 use crate::printable::line;
 use crate::service::check;
 use crate::service::{
-    Clock, Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,
+    Damage, DamagedImage, LoadError, Lost, Options, Service, ServiceError, Soundness,
 };
 use crate::store::{PostgresUrl, SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
 

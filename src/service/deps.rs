@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::clock::Clock;
 use super::threads::Threads;
+use crate::clock::Clock;
 use crate::store::Store;
 
 /// Dependencies of a part, each a handle: a simulator supplies its own.

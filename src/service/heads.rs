@@ -16,7 +16,6 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use super::Service;
-use super::clock::Clock;
 use super::deps::Deps;
 use super::error::ServiceError;
 use super::history::deletion::AT_ONCE_MAX;
@@ -33,6 +32,7 @@ use super::threads::signal::Signal;
 use super::watch::Watches;
 use super::watch::waker::{Channels, WakeUp, WakeUps};
 use crate::board::{SessionName, Timestamp};
+use crate::clock::Clock;
 use crate::store::{Head, Hint, SharedStore, Store, StoreError};
 
 /// The number of checks that may wait for a query.

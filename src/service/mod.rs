@@ -5,7 +5,6 @@
 
 mod archive;
 mod claims;
-mod clock;
 mod deadlines;
 mod deps;
 mod disk_room;
@@ -34,7 +33,6 @@ use std::sync::Arc;
 
 pub use archive::{Cut, Export, Import, Imported};
 pub use claims::{NextClaim, Wait};
-pub use clock::{Clock, Reading};
 pub use error::ServiceError;
 pub use history::At;
 pub use inbox::{Delivered, Inbox};

@@ -23,8 +23,9 @@ use super::sessions::session::Session;
 use super::startup::scan::{Found, Strays, find_all};
 use super::watch::Watches;
 use super::writer::{Parts, Writer};
-use super::{Clock, Damage, Inner, LoadError, Options, Service};
+use super::{Damage, Inner, LoadError, Options, Service};
 use crate::board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
+use crate::clock::Clock;
 use crate::store::{EmbeddedStore, Store};
 
 /// Results of the startup scan besides the sessions.

@@ -290,13 +290,13 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/operations.md",
         "differs from the monotonic one by more than ",
-        "src/service/clock.rs",
+        "src/clock.rs",
         "JUMP_MS",
     ),
     (
         "docs/operations.md",
         "until it is back or has stayed for ",
-        "src/service/clock.rs",
+        "src/clock.rs",
         "HELD_MS",
     ),
     (

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use blackboard::auth::{TokenLimits, Tokens};
 use blackboard::board::{Policy, Timestamp};
+use blackboard::clock::Clock;
 use blackboard::http::{ConnectionLimits, EdgeOptions, Streams, edge, router, serve};
-use blackboard::service::{Clock, Service};
+use blackboard::service::Service;
 use blackboard::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 use tempfile::TempDir;
 use tokio::net::TcpListener;

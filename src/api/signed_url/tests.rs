@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::{Command, Condition, Policy, SessionCommand, Set, Terms, Write};
-use crate::service::{Clock, Reply};
+use crate::clock::Clock;
+use crate::service::Reply;
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 /// The midnight that begins a Thursday.

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::auth::{Created, NewToken, Scope, Secret, TokenLimits};
-use crate::service::Clock;
+use crate::clock::Clock;
 use crate::store::{SqliteOptions, SqliteStore};
 
 const LIMITS: TokenLimits = TokenLimits { rate: None, streams_max: 2 };

@@ -218,8 +218,8 @@ mod tests {
 
     use super::*;
     use crate::auth::{NewToken, Scope, TokenLimits, Tokens};
+    use crate::clock::Clock;
     use crate::http::request::body::Arriving;
-    use crate::service::Clock;
     use crate::store::{SqliteOptions, SqliteStore};
 
     #[tokio::test]

@@ -16,8 +16,8 @@ use tower::ServiceExt as _;
 
 use super::bounded::World;
 use crate::auth::{TokenLimits, Tokens};
+use crate::clock::Clock;
 use crate::http::{EdgeOptions, Streams, edge, router};
-use crate::service::Clock;
 
 /// The number of requests, of which the one with the fewest allocations counts: some make what later ones share.
 const ROUNDS: usize = 20;

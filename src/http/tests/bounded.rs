@@ -25,9 +25,10 @@ use crate::board::{
     Board, Command, Condition, Image, Item, LogCommand, LogName, Policy, Screenshot, SessionName,
     Terms, Write,
 };
+use crate::clock::Clock;
 use crate::http::response::chunked;
 use crate::http::response::segments;
-use crate::service::{Clock, ImageBytes, Reply, Service};
+use crate::service::{ImageBytes, Reply, Service};
 use crate::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 
 /// A piece of an image, and a piece of what stands before it.

@@ -15,7 +15,7 @@ use super::truncate::{put_base, rebase};
 use crate::board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
 };
-use crate::service::clock::Clock;
+use crate::clock::Clock;
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::images::gc_schedule::GcSchedule;

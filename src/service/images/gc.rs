@@ -18,7 +18,7 @@ use crate::board::{
     Board, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionCommand,
     SessionId, Terms, Version, Write,
 };
-use crate::service::clock::Clock;
+use crate::clock::Clock;
 use crate::service::deps::Deps;
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePins;

@@ -402,3 +402,29 @@ impl Caches {
         unlike
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::store::{SqliteOptions, SqliteStore, Store as _};
+
+    #[test]
+    fn a_token_with_a_changed_byte_is_a_fault() {
+        let dir = TempDir::new().unwrap();
+        let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
+        store.put_token(Uuid::new_v4(), Some(b"demo")).unwrap();
+        assert!(check(&store).unwrap().is_sound());
+        store.close().unwrap();
+        drop(store);
+        let database = rusqlite::Connection::open(dir.path().join("blackboard.db")).unwrap();
+        database.execute("UPDATE token SET body = CAST('Demo' AS BLOB)", []).unwrap();
+        drop(database);
+        let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
+        let soundness = check(&store).unwrap();
+        assert!(!soundness.is_sound());
+        assert_eq!(soundness.faults().collect::<Vec<_>>(), ["tokens that open nothing: 1"]);
+    }
+}

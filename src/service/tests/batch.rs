@@ -12,7 +12,8 @@ use super::cold::evict;
 use super::cramped::Cramped;
 use super::service::*;
 use crate::board::Revision;
-use crate::service::clock::worked;
+use crate::clock::Clock;
+use crate::clock::worked;
 use crate::service::*;
 use crate::store::Store;
 

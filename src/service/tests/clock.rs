@@ -17,6 +17,7 @@ use crate::board::{
     AgentName, Commit, Condition, Digest, Edit, Frame, Key, RequestCommand, Revision, Seq,
     StatePath, Timestamp, Ttl, stored,
 };
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::{EmbeddedStore as _, SqliteOptions, SqliteStore, SyncLevel};
 

@@ -10,6 +10,7 @@ use super::clock::{LONG, open, put, start_at, started, started_uncompacted};
 use super::cramped::Cramped;
 use super::service::*;
 use crate::board::{LogCommand, LogName, Revision, SessionCommand, Which};
+use crate::clock::Clock;
 use crate::service::*;
 
 /// Takes a session's board out of memory.

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use super::clock::open;
 use super::service::POLICY;
 use crate::board::{Digest, Epoch, Frame, Revision, SessionId, Timestamp};
-use crate::service::{Clock, Service};
+use crate::clock::Clock;
+use crate::service::Service;
 use crate::store::{
     Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax,
     Pinned, RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError,

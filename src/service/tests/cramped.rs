@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::clock::open;
 use super::service::POLICY;
 use crate::board::{Digest, Revision, SessionId};
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::{
     BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow,

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::cramped::start_uncompacted;
 use super::service::*;
 use crate::board::{BoardCommand, LogName, Misfit, Revision, SessionCommand};
+use crate::clock::Clock;
 use crate::service::startup::damage::DamageCause;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};

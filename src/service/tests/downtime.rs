@@ -11,6 +11,7 @@ use super::clock::*;
 use super::cramped::{Cramped, start_uncompacted_at};
 use super::service::*;
 use crate::board::{Change, Due, LogName, Revision, Seq, SessionCommand, Set, SettingsPatch, Work};
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 use crate::store::{EmbeddedStore as _, SqliteOptions, SqliteStore, Store, Stored};

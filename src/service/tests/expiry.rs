@@ -12,6 +12,7 @@ use crate::board::{
     BoardCommand, Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, SessionCommand, Set,
     SettingsPatch, Timestamp, Transaction, Work,
 };
+use crate::clock::Clock;
 use crate::service::*;
 
 fn lives(text: &str) -> Command {

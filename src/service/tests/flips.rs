@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::cramped::start_uncompacted;
 use super::service::*;
 use crate::board::LogName;
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::SqliteStore;
 

@@ -9,6 +9,7 @@ use super::clock::{LONG, add, put, value};
 use super::common::two;
 use super::service::*;
 use crate::board::{LogName, Revision, SessionCommand};
+use crate::clock::Clock;
 use crate::service::sessions::memory_budget::Evictor;
 use crate::service::sessions::session::Pin;
 use crate::service::*;

@@ -11,6 +11,7 @@ use crate::board::{
     Digest, History, LogCommand, Rejected, Revision, Seq, SessionCommand, Set, SettingsPatch,
     Timestamp, Work,
 };
+use crate::clock::Clock;
 use crate::service::*;
 
 const SECOND: i64 = 1000;

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 use super::clock::*;
 use super::cramped::Cramped;
 use super::service::*;
-use crate::service::clock::worked;
+use crate::clock::Clock;
+use crate::clock::worked;
 use crate::service::*;
 use crate::store::{EmbeddedStore as _, Health, Store};
 

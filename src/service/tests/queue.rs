@@ -11,6 +11,7 @@ use super::clock::*;
 use super::cramped::Cramped;
 use super::service::*;
 use crate::board::{Edit, Item, LogName, Revision};
+use crate::clock::Clock;
 use crate::fairness::Client;
 use crate::service::*;
 use crate::store::Store;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::clock::*;
 use super::service::*;
 use crate::board::{Edit, LogCommand, LogName, Rejected, Revision, Seq, SessionCommand};
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 

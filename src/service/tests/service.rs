@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use super::clock::Held;
 pub(crate) use crate::board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
 use crate::board::{Condition, Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq};
+use crate::clock::Clock;
 use crate::service::*;
 use crate::store::{PageMax, SqliteOptions, SqliteStore, SyncLevel};
 

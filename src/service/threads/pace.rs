@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::worked;
 use crate::fairness::processors;
-use crate::service::clock::worked;
 use crate::steady::length;
 
 /// The processors are busy when the other threads use this fraction of their time (one in three).

@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::staging::recall;
 use super::verdict::Verdict;
 use crate::board::{Command, Condition, Terms, Write};
-use crate::service::clock::Reading;
+use crate::clock::Reading;
 use crate::service::job::WriteJob;
 
 impl Writer {

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use super::clock::{Clock, Reading, WorkLaps};
 use super::deadlines::Deadlines;
 use super::deps::Deps;
 use super::error::ServiceError;
@@ -49,6 +48,7 @@ use crate::board::{
     Commit, Extent, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName,
     Timestamp,
 };
+use crate::clock::{Clock, Reading, WorkLaps};
 use crate::fairness::{Client, Left};
 use crate::metrics;
 use crate::store::{EmbeddedStore, Outcome, Run, Store};

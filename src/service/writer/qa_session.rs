@@ -10,7 +10,7 @@ use crate::board::{
     BlobRef, Board, Command, Condition, Item, LogCommand, LogName, QuestionCommand, Seq,
     SessionName, Terms, Transaction, Write,
 };
-use crate::service::clock::Reading;
+use crate::clock::Reading;
 use crate::service::job::WriteJob;
 use crate::service::options::QaSession;
 

@@ -8,6 +8,7 @@ use crate::board::*;
 use crate::board::{
     AgentCommand, CheckpointCommand, LogCommand, QuestionCommand, RequestCommand, SessionCommand,
 };
+use crate::clock::Clock;
 use crate::service::tests::clock::*;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;

@@ -4,6 +4,7 @@ use tempfile::TempDir;
 
 use super::archive::*;
 use crate::board::*;
+use crate::clock::Clock;
 use crate::service::tests::clock::open;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;

@@ -10,12 +10,13 @@ use super::*;
 use crate::board::{
     Command, History, LogCommand, LogName, Seq, SessionCommand, Set, SettingsPatch,
 };
+use crate::clock::Clock;
 use crate::service::check;
 use crate::service::tests::clock::{Hand, Held};
 use crate::service::tests::service::{
     POLICY, append, board, item, name, request, screenshot, stop, write_to,
 };
-use crate::service::{Clock, Service, ServiceError};
+use crate::service::{Service, ServiceError};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 const NO_RESERVE: SqliteOptions =

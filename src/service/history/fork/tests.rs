@@ -5,13 +5,14 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::{Condition, LogCommand, LogName, Revision, Seq, SessionCommand};
+use crate::clock::Clock;
 use crate::service::tests::clock::{Held, LONG, keyed};
 use crate::service::tests::cold::evict;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::{
     POLICY, board, item, name, request, screenshot, start, stop, write_to,
 };
-use crate::service::{At, Clock, Published, Receipt};
+use crate::service::{At, Published, Receipt};
 use crate::store::Store;
 
 fn terms(session: &str) -> Terms {

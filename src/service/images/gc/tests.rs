@@ -7,11 +7,12 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::{LogCommand, LogName, Seq, SessionCommand, Terms, Which};
+use crate::clock::Clock;
 use crate::service::check;
 use crate::service::sessions::session::new_session_id;
 use crate::service::tests::clock::{Held, LONG, open, until};
 use crate::service::tests::service::*;
-use crate::service::{At, Clock, Collection, ImageBytes, Options, Service};
+use crate::service::{At, Collection, ImageBytes, Options, Service};
 
 /// Nothing is left alone for any time.
 const AT_ONCE: Collection =

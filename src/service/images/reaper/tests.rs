@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use super::*;
 use crate::board::SessionCommand;
+use crate::clock::Clock;
+use crate::service::Service;
 use crate::service::tests::clock::{Held, LONG, open, until};
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;
-use crate::service::{Clock, Service};
 
 /// A service on a store whose work on the images of whole sessions can be held up.
 fn start_gated(dir: &Path) -> (Arc<Cramped>, Service) {

@@ -4,8 +4,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::board::QuestionCommand;
+use crate::clock::Clock;
 use crate::service::tests::service::{POLICY, append, board, item, name, request, stop, write_to};
-use crate::service::{Clock, Options, Service};
+use crate::service::{Options, Service};
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
 
 fn start(dir: &std::path::Path, last: Option<usize>) -> Service {

@@ -172,7 +172,7 @@ fn tell(news: News) {
 }
 
 /// Returns the processor time of this thread, without its waits.
-pub(super) fn worked() -> Duration {
+pub(crate) fn worked() -> Duration {
     length(clock_gettime(ClockId::ThreadCPUTime))
 }
 
@@ -182,7 +182,7 @@ const READ_FROM: Duration = Duration::from_micros(100);
 
 /// Measures the processor time of this thread, lap by lap.
 #[derive(Debug)]
-pub(super) struct WorkLaps {
+pub(crate) struct WorkLaps {
     /// The end of the last lap.
     at: Instant,
     /// The processor time when it was read last.
@@ -192,12 +192,12 @@ pub(super) struct WorkLaps {
 }
 
 impl WorkLaps {
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self { at: Instant::now(), read: worked(), unread: Duration::ZERO }
     }
 
     /// Ends a lap, and returns its processor time.
-    pub(super) fn lap(&mut self) -> Duration {
+    pub(crate) fn lap(&mut self) -> Duration {
         let passed = self.at.elapsed();
         self.at += passed;
         if passed < READ_FROM {
