@@ -50,13 +50,8 @@ async fn of_session(
     begun: &str,
     max: usize,
 ) -> Vec<String> {
-    if !visit.caller.reaches(session) {
-        return Vec::new();
-    }
-    if service.catch_up(session).await.is_err() {
-        return Vec::new();
-    }
-    let Ok(Some(published)) = service.published(session).await else { return Vec::new() };
+    let Ok(session) = service.session(&visit.caller, session).await else { return Vec::new() };
+    let Ok(Some(published)) = session.published().await else { return Vec::new() };
     let board = &published.board;
     let starts = |text: &String| text.starts_with(begun);
     match name {

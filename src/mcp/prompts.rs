@@ -11,7 +11,6 @@ use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt::markdown;
 use crate::api::params::Params;
-use crate::api::refusal::no_session;
 use crate::board::SessionName;
 use crate::service::Service;
 
@@ -99,11 +98,8 @@ pub(super) async fn get(
         .map_err(|why| ErrorData::invalid_params(format!("'session': {why}"), None))?;
     let none = || ErrorData::invalid_params("expected the argument 'session'", None);
     let session = named.or_else(|| visit.session.clone()).ok_or_else(none)?;
-    if !visit.caller.reaches(&session) {
-        return Err(no_session(&session).into());
-    }
     let call = Call::new(service.clone(), visit, "prompt", Arguments::none(), Client::default());
-    service.catch_up(&session).await.map_err(Failure::from)?;
+    let session = call.reach(&session).await.map_err(Failure::from)?;
     let published = call.published(&session).await?;
     let revision = published.board.revision();
     let params = Params::of([("include", prompt.include.to_owned())]);

@@ -216,7 +216,7 @@ pub(super) async fn read(
 
 async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceContents, Failure> {
     let Address { session, part, .. } = address;
-    call.service.catch_up(session).await.map_err(Failure::from)?;
+    let session = &call.reach(session).await?;
     let published = call.published(session).await?;
     let board = Arc::clone(&published.board);
     let revision = board.revision();
@@ -233,7 +233,7 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
         }
         Part::Log(log) => {
             let mut params = Params::of([("latest", ENTRIES.to_owned())]);
-            let query = LogQuery::params(session, false, &mut params)?;
+            let query = LogQuery::params(session.name(), false, &mut params)?;
             let page = whole(query.pieces(call.service.clone(), board, log.clone()).await).await?;
             let fitted = fit(member(&page, "entries").unwrap_or("[]"), TOKENS, Keep::Last);
             let count = member(&page, "count").unwrap_or("0");

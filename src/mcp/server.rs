@@ -75,7 +75,6 @@ impl Server {
             let arguments = Arguments::of(raw, definition.properties).await?;
             let mut call = Call::new(service, visit, definition.name, arguments, client);
             call.gone = given_up;
-            call.catch_up().await?;
             (definition.run)(call).await
         };
         let mut running = Box::pin(in_slices(share, run));

@@ -12,7 +12,7 @@ use rmcp::service::{SubscriptionContext, SubscriptionSink};
 use super::call::visit::Visit;
 use super::resources::Address;
 use crate::board::{Revision, SessionName};
-use crate::service::{Service, ServiceError};
+use crate::service::{Service, Unreachable};
 
 /// The maximum number of resources that one client follows with one request.
 const RESOURCES_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub(super) async fn listen(service: &Service, visit: &Visit, subscription: &Subs
         }
     }
     let each = followed.into_iter().map(|(session, resources)| async move {
-        if let Err(error) = follow(service, &session, resources, subscription.sink()).await {
+        if let Err(error) = follow(service, visit, &session, resources, subscription.sink()).await {
             tracing::debug!(%error, "a subscription ended");
         }
     });
@@ -61,14 +61,15 @@ struct Followed {
 
 async fn follow(
     service: &Service,
+    visit: &Visit,
     session: &SessionName,
     mut resources: Vec<Followed>,
     sink: &SubscriptionSink,
-) -> Result<(), ServiceError> {
-    let mut watch = service.watch(session)?;
-    service.catch_up(session).await?;
+) -> Result<(), Unreachable> {
+    let session = service.session(&visit.caller, session).await?;
+    let mut wait = session.wait()?;
     loop {
-        if let Some(published) = service.published(session).await? {
+        if let Some(published) = session.published().await? {
             for resource in &mut resources {
                 let changed = resource.address.changed(&published.board);
                 // Without a revision to resume from, the client knows the present board.
@@ -87,7 +88,7 @@ async fn follow(
                 }
             }
         }
-        if !watch.changed().await {
+        if !wait.changed().await? {
             return Ok(());
         }
     }

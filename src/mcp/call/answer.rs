@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::refusal::{Facts as RefusalFacts, Refusal};
+use crate::api::refusal::{Facts as RefusalFacts, Refusal, no_session};
 use crate::auth::Forbidden;
 use crate::board::json::tokens::{Token, Tokens};
 use crate::board::{Code, json};
-use crate::service::ServiceError;
+use crate::service::{ServiceError, Unreachable};
 
 /// The maximum size of an answer that is given as structured content too.
 const STRUCTURED_BYTES_MAX: usize = 4 << 10;
@@ -189,6 +189,16 @@ impl From<Refusal> for Failure {
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         Self::Refused(error.into())
+    }
+}
+
+impl From<Unreachable> for Failure {
+    fn from(why: Unreachable) -> Self {
+        match why {
+            Unreachable::Hidden(session) => no_session(&session).into(),
+            Unreachable::Over => Refusal::new(Code::Unauthorized, why.to_string()).into(),
+            Unreachable::Behind(error) => error.into(),
+        }
     }
 }
 

@@ -88,12 +88,6 @@ impl Arguments {
         Some(self.left.swap_remove(index).1)
     }
 
-    /// Returns an argument without taking it, if [`parsed`](Self::parsed) would take it.
-    pub(crate) fn peek<T: FromStr>(&self, name: &'static str) -> Option<T> {
-        let (_, value) = self.left.iter().find(|(known, _)| *known == pointer(name))?;
-        short(value, &pointer(name)).ok()?.parse().ok()
-    }
-
     /// Takes an argument. A null counts as absent, since many models send it for what they leave out.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.json(name).filter(|value| value != "null")

@@ -23,7 +23,9 @@ use crate::board::{
     AgentName, Board, Code, Command, Condition, Json, KEY_CHARS_MAX, Key, LogName, SessionName,
     Terms, Write,
 };
-use crate::service::{ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError};
+use crate::service::{
+    ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError, SessionHandle, Unreachable,
+};
 
 use answer::{Facts, Failure};
 use arguments::{Arguments, missing, pointer};
@@ -81,30 +83,26 @@ impl Call {
         &self.visit.caller
     }
 
-    /// Brings the session of the call up to date with what other servers wrote.
-    pub(crate) async fn catch_up(&self) -> Result<(), Failure> {
-        let named = self.arguments.peek("session").or_else(|| self.visit.session.clone());
-        match named.filter(|session| self.caller().reaches(session)) {
-            Some(session) => Ok(self.service.catch_up(&session).await?),
-            None => Ok(()),
-        }
-    }
-
     /// Takes the session: the argument, else the default of the address or of the token.
-    pub(crate) fn session(&mut self) -> Result<SessionName, Failure> {
-        match self.optional_session()? {
+    pub(crate) async fn session(&mut self) -> Result<SessionHandle, Failure> {
+        match self.optional_session().await? {
             Some(session) => Ok(session),
             None => Err(missing("session").into()),
         }
     }
 
     /// Takes the session, if one is named.
-    pub(crate) fn optional_session(&mut self) -> Result<Option<SessionName>, Failure> {
+    pub(crate) async fn optional_session(&mut self) -> Result<Option<SessionHandle>, Failure> {
         let named = self.arguments.parsed("session")?.or_else(|| self.visit.session.clone());
         match named {
-            Some(session) if !self.caller().reaches(&session) => Err(no_session(&session).into()),
-            named => Ok(named),
+            Some(session) => Ok(Some(self.reach(&session).await?)),
+            None => Ok(None),
         }
+    }
+
+    /// Returns the session of this name.
+    pub(crate) async fn reach(&self, name: &SessionName) -> Result<SessionHandle, Unreachable> {
+        self.service.session(self.caller(), name).await
     }
 
     /// Takes the agent that calls, if it is known.
@@ -150,23 +148,23 @@ impl Call {
     }
 
     /// Returns a session's board, if the caller may read it.
-    pub(crate) async fn published(&self, session: &SessionName) -> Result<Published, Failure> {
+    pub(crate) async fn published(&self, session: &SessionHandle) -> Result<Published, Failure> {
         self.caller().needs(Scope::Read)?;
-        let published = self.service.published(session).await?;
-        Ok(published.ok_or_else(|| no_session(session))?)
+        let published = session.published().await?;
+        Ok(published.ok_or_else(|| no_session(session.name()))?)
     }
 
     /// Prepares a write: takes the key, and refuses arguments that are left.
     pub(crate) fn writing(
         mut self,
-        session: SessionName,
+        session: SessionHandle,
         agent: Option<AgentName>,
     ) -> Result<Writing, Failure> {
         let key = self.key(agent.as_ref())?;
         self.finish()?;
         let bound_to = self.caller().kept_to().cloned();
         let terms = Terms {
-            session,
+            session: session.name().clone(),
             condition: Condition::default(),
             fence: None,
             author: agent,
@@ -174,7 +172,7 @@ impl Call {
             key,
             trace: self.visit.trace,
         };
-        Ok(Writing { call: self, terms })
+        Ok(Writing { call: self, session, terms })
     }
 
     /// Takes the idempotency key, with the fingerprint of all that a repeat has in common with the first call.
@@ -199,14 +197,14 @@ impl Call {
     /// nobody waits any more.
     pub(crate) async fn wait_for<T>(
         &self,
-        session: &SessionName,
+        session: &SessionHandle,
         deadline: Instant,
         mut look: impl FnMut(Option<&Arc<Board>>) -> Result<Option<T>, Failure> + Send,
     ) -> Result<Option<T>, Failure> {
         self.caller().needs(Scope::Read)?;
-        let mut watch = None;
+        let mut wait = None;
         loop {
-            let now = self.service.published(session).await?;
+            let now = session.published().await?;
             if let Some(found) = look(now.as_ref().map(|now| &now.board))? {
                 return Ok(Some(found));
             }
@@ -214,16 +212,18 @@ impl Call {
             if self.gone.is_cancelled() || Instant::now() >= deadline {
                 return Ok(None);
             }
-            let Some(watching) = &mut watch else {
-                // Changes before the watch began are seen by one more look.
-                watch = Some(self.service.watch(session)?);
+            let Some(waiting) = &mut wait else {
+                // Changes before the wait began are seen by one more look.
+                wait = Some(session.wait()?);
                 continue;
             };
             let changed = tokio::select! {
-                changed = timeout_at(deadline, watching.changed()) => changed,
+                changed = timeout_at(deadline, waiting.changed()) => changed,
                 () = self.gone.cancelled() => return Ok(None),
             };
-            if changed.is_ok_and(|changed| !changed) {
+            if let Ok(changed) = changed
+                && !changed?
+            {
                 return Ok(None);
             }
         }
@@ -233,6 +233,7 @@ impl Call {
 /// A write of a call.
 pub(crate) struct Writing {
     pub(crate) call: Call,
+    pub(crate) session: SessionHandle,
     pub(crate) terms: Terms,
 }
 
@@ -247,7 +248,7 @@ impl Writing {
         self.permits(&command)?;
         let shape = Arc::new(shape);
         let write = Write { terms: self.terms.clone(), command };
-        let reply = self.call.service.write(write, images, self.keep(&shape)).await;
+        let reply = self.session.write(write, images, self.keep(&shape)).await;
         self.told(reply, &*shape)
     }
 

@@ -22,20 +22,20 @@ pub(crate) fn wait_for_change(call: Call) -> Running {
 }
 
 async fn wait(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let after = call.arguments.whole("after", 0, u64::MAX)?.map(Revision);
     let mut params = call.arguments.params(&[], &["on"])?;
     let wanted = Wanted::params(&mut params)?;
     params.finish()?;
     let deadline = call.deadline()?;
     call.finish()?;
-    let mut watch = call.service.watch(&session)?;
-    let mut cursor = after.unwrap_or_else(|| watch.extent().revision);
+    let mut wait = session.wait()?;
+    let mut cursor = after.unwrap_or_else(|| wait.extent().revision);
     for page in 0.. {
-        let commits = match watch.commits(cursor).await? {
+        let commits = match wait.commits(cursor).await? {
             Commits::These(commits) => commits,
             Commits::Gap => {
-                let revision = watch.extent().revision;
+                let revision = wait.extent().revision;
                 let facts = Facts::new().put("changed", &true).put("missed", &true);
                 let next =
                     "changes before this revision are not kept: look again with board_overview";
@@ -53,7 +53,7 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
             if events.len() > 1 {
                 events.push(',');
             }
-            write_event(&session, &visible, &changes, true, &mut events);
+            write_event(session.name(), &visible, &changes, true, &mut events);
         }
         events.push(']');
         cursor = commits.last().map_or(cursor, |commit| commit.revision);
@@ -67,10 +67,12 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
             break;
         }
         let changed = tokio::select! {
-            changed = timeout_at(deadline, watch.changed()) => changed,
+            changed = timeout_at(deadline, wait.changed()) => changed,
             () = call.gone.cancelled() => break,
         };
-        if changed.is_ok_and(|changed| !changed) {
+        if let Ok(changed) = changed
+            && !changed?
+        {
             break;
         }
     }

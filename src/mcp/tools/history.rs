@@ -21,7 +21,7 @@ pub(crate) fn checkpoint_board(call: Call) -> Running {
 }
 
 async fn checkpoint(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let name: CheckpointName = call.arguments.parsed("name")?.ok_or_else(|| missing("name"))?;
     let writing = call.writing(session, agent)?;
@@ -41,21 +41,21 @@ pub(crate) fn compare_board(call: Call) -> Running {
 }
 
 async fn compare(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let from: At = call.arguments.parsed("from")?.ok_or_else(|| missing("from"))?;
     let to: Option<At> = call.arguments.parsed("to")?;
     let tokens = max_tokens(&mut call.arguments)?;
     call.finish()?;
     let now = call.published(&session).await?;
-    let before = call.service.board_at(&now, &from).await?;
+    let before = session.board_at(&now, &from).await?;
     let after = match &to {
-        Some(to) => call.service.board_at(&now, to).await?,
+        Some(to) => session.board_at(&now, to).await?,
         None => Arc::clone(&now.board),
     };
     let ends = (before.revision(), after.revision());
     let caller = call.caller().clone();
     let page = compared(caller, before, after, 0, DIFFERENCES_MAX).await?;
-    let text = whole(DiffPieces::new(session.clone(), ends, 0, page)).await?;
+    let text = whole(DiffPieces::new(session.name().clone(), ends, 0, page)).await?;
     let (mut left_out, mut told) = (0, Vec::new());
     for list in ["added", "changed", "removed"] {
         let fitted = fit(member(&text, list).unwrap_or("[]"), tokens / 3, Keep::First);
@@ -80,18 +80,18 @@ pub(crate) fn restore_board(call: Call) -> Running {
 }
 
 async fn restore(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let at: At = call.arguments.parsed("at")?.ok_or_else(|| missing("at"))?;
     call.caller().restores()?;
     let writing = call.writing(session.clone(), agent)?;
     // A repeat is told what the first call did, although its point may be forgotten by now.
-    if let Some(kept) = writing.call.service.recall(&writing.terms).await? {
+    if let Some(kept) = session.recall(&writing.terms).await? {
         return Ok(Facts::again(kept.text()).into());
     }
-    let now = writing.call.service.published(&session).await?;
-    let now = now.ok_or_else(|| no_session(&session))?;
-    let then = writing.call.service.board_at(&now, &at).await?;
+    let now = session.published().await?;
+    let now = now.ok_or_else(|| no_session(session.name()))?;
+    let then = session.board_at(&now, &at).await?;
     if then.life().is_none() {
         // Before the first commit there is no board to restore.
         let revision = then.revision();

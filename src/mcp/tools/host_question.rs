@@ -19,6 +19,7 @@ use crate::board::{AgentName, Code, QuestionCommand, Seq, SessionId, SessionName
 use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
 use crate::mcp::call::answer::Failure;
+use crate::service::SessionHandle;
 
 /// The domain of signatures: the first bytes of each signed message.
 const DOMAIN: &[u8] = b"blackboard question of a host 1\n";
@@ -45,8 +46,8 @@ pub(crate) fn put(
     };
     let request = InputRequest::Elicitation(ElicitRequest::new(params));
     let expires = call.service.now().0.saturating_add(LIFE_MS);
-    let Some(id) = session_id(call, &asked.session) else { return not_yet(asked.seq).into() };
-    let state = State { session: &asked.session, id, seq: asked.seq, expires };
+    let Some(id) = session_id(&asked.session) else { return not_yet(asked.seq).into() };
+    let state = State { session: asked.session.name(), id, seq: asked.seq, expires };
     let sealed = state.seal(call, agent);
     let inputs = BTreeMap::from([(INPUT.to_owned(), request)]);
     Outcome::Input(Box::new(InputRequiredResult::new(Some(inputs), Some(sealed))))
@@ -56,10 +57,7 @@ pub(crate) fn put(
 pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let session = State::session(sealed)?;
-    if !call.caller().reaches(&session) {
-        return Err(no_session(&session).into());
-    }
-    call.service.catch_up(&session).await?;
+    let session = call.reach(&session).await?;
     let seq = State::open(&call, agent.as_ref(), &session, sealed)?;
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
     call.arguments = crate::mcp::call::arguments::Arguments::none();
@@ -81,14 +79,13 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
         Some("decline") => QuestionCommand::Skip,
         _ => return Ok(not_yet(seq).into()),
     };
-    let service = call.service.clone();
     ended(call, session.clone(), agent, seq, command).await?;
-    let published = service.published(&session).await?.ok_or_else(|| no_session(&session))?;
+    let published = session.published().await?.ok_or_else(|| no_session(session.name()))?;
     Ok(answer_facts(question(&published.board, seq)?).into())
 }
 
-fn session_id(call: &Call, session: &SessionName) -> Option<SessionId> {
-    call.service.extent(session).ok()?.map(|extent| extent.session)
+fn session_id(session: &SessionHandle) -> Option<SessionId> {
+    session.extent().ok()?.map(|extent| extent.session)
 }
 
 /// The state between two calls.
@@ -132,7 +129,7 @@ impl State<'_> {
     fn open(
         call: &Call,
         agent: Option<&AgentName>,
-        session: &SessionName,
+        session: &SessionHandle,
         sealed: &str,
     ) -> Result<Seq, Refusal> {
         let mut parts = sealed.splitn(4, '.').skip(1);
@@ -140,8 +137,8 @@ impl State<'_> {
         let seq = part()?.parse().map(Seq).map_err(|_| forged())?;
         let expires: i64 = part()?.parse().map_err(|_| forged())?;
         let signature = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
-        let id = session_id(call, session).ok_or_else(forged)?;
-        let state = State { session, id, seq, expires };
+        let id = session_id(session).ok_or_else(forged)?;
+        let state = State { session: session.name(), id, seq, expires };
         let holds = call.service.has_signed(&state.message(call, agent), &signature)
             && call.service.now().0 < expires;
         if holds { Ok(seq) } else { Err(forged()) }

@@ -12,11 +12,11 @@ use crate::api::offload::work;
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::Kind;
-use crate::board::{self, Command, LogCommand, LogName, SessionName, json};
+use crate::board::{self, Command, LogCommand, LogName, json};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::Receipt;
+use crate::service::{Receipt, SessionHandle};
 
 /// The number of entries that are read at most, before they are cut to the tokens.
 const ENTRIES_MAX: &str = "1000";
@@ -32,7 +32,7 @@ pub(crate) fn read_log(call: Call) -> Running {
 }
 
 async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let log = log(&mut call)?;
     let params = filter(&mut call)?;
     let mut params = call.arguments.by(params)?;
@@ -54,7 +54,7 @@ pub(crate) fn recall(call: Call) -> Running {
 }
 
 async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let log = call.memory()?;
     let mut params = filter(&mut call)?;
     if !params.has("latest") {
@@ -78,14 +78,14 @@ fn filter(call: &mut Call) -> Result<Params, Refusal> {
 
 async fn shown(
     mut call: Call,
-    session: SessionName,
+    session: SessionHandle,
     log: LogName,
     mut params: Params,
     keep: Keep,
 ) -> Result<Outcome, Failure> {
     call.caller().sees_log(&log)?;
     let tokens = max_tokens(&mut call.arguments)?;
-    let query = LogQuery::params(&session, false, &mut params)?;
+    let query = LogQuery::params(session.name(), false, &mut params)?;
     params.finish()?;
     call.finish()?;
     let published = call.published(&session).await?;
@@ -149,7 +149,7 @@ pub(crate) fn append_items(call: Call) -> Running {
 }
 
 async fn append(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let log = log(&mut call)?;
     let items = call.arguments.need("items")?;
@@ -181,7 +181,7 @@ pub(crate) fn remember(call: Call) -> Running {
 }
 
 async fn remember_note(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.need_agent()?;
     let item = call.arguments.need("item")?;
     if json::kind(&item) == Kind::Array {

@@ -31,7 +31,7 @@ pub(crate) fn board_overview(call: Call) -> Running {
 }
 
 async fn overview(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.optional_session()?;
+    let session = call.optional_session().await?;
     let prefix = call.arguments.string("prefix")?;
     let after: Option<SessionName> = call.arguments.parsed("after")?;
     call.finish()?;
@@ -39,14 +39,14 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
     let Some(session) = session.filter(|_| !lists) else {
         return sessions(&call, &prefix.unwrap_or_default(), after.as_ref()).await;
     };
-    let Some(published) = call.service.published(&session).await? else {
+    let Some(published) = session.published().await? else {
         let facts = Facts::new()
-            .put("session", session.as_str())
+            .put("session", session.name().as_str())
             .put("exists", &false)
             .next("the session begins with the first write, such as append_items");
         return Ok(facts.into());
     };
-    let facts = told(&call, &session, &published.board);
+    let facts = told(&call, session.name(), &published.board);
     Ok(Answer::reading("The board at a glance.", &[facts.as_str().to_owned()]).into())
 }
 

@@ -9,17 +9,16 @@ use crate::api::params::Params;
 use crate::api::prompt::{Prompt, PromptQuery};
 use crate::api::segments::Segments;
 use crate::api::signed_url::ImageAddresses;
-use crate::board::SessionName;
 use crate::mcp::call::answer::{Answer, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Published, Service, ServiceError};
+use crate::service::{Published, Service, ServiceError, SessionHandle};
 
 pub(crate) fn render_prompt(call: Call) -> Running {
     render(call).boxed()
 }
 
 async fn render(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let params = call.arguments.params(&["latest", "status"], &["include", "keys", "steps"])?;
     let params = call.arguments.by(params)?;
     let tokens = max_tokens(&mut call.arguments)?;
@@ -41,7 +40,7 @@ async fn render(mut call: Call) -> Result<Outcome, Failure> {
 /// Renders a board as Markdown. Returns the text, and the number of things that were left out.
 pub(crate) async fn markdown(
     call: &Call,
-    session: &SessionName,
+    session: &SessionHandle,
     published: Published,
     params: Params,
 ) -> Result<(String, usize), Failure> {
@@ -51,8 +50,8 @@ pub(crate) async fn markdown(
     let board = published.board;
     let spec = query.of(&board)?;
     spec.logs().try_for_each(|log| call.caller().sees_log(log))?;
-    let addresses = ImageAddresses::of(&call.service, None, &board, session);
-    let prompt = Prompt::of(&call.service, session, &board, &spec, &addresses).await?;
+    let addresses = ImageAddresses::of(&call.service, None, &board, session.name());
+    let prompt = Prompt::of(&call.service, session.name(), &board, &spec, &addresses).await?;
     let left_out = prompt.budgeted.map_or(0, |budgeted| budgeted.left_out.total());
     let text = text_of(prompt.segments, &call.service, board).await?;
     Ok((text, usize::try_from(left_out).unwrap_or(usize::MAX)))

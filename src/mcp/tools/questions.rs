@@ -18,7 +18,7 @@ use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
 use crate::mcp::call::{Call, Outcome, Running};
 
-use crate::service::{Inbox, Receipt};
+use crate::service::{Inbox, Receipt, SessionHandle};
 
 /// The size of a list of open questions.
 const TOKENS: u64 = 4_000;
@@ -32,7 +32,7 @@ pub(crate) fn ask_person(call: Call) -> Running {
 
 /// A question that was put on the board.
 pub(crate) struct Asked {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) seq: Seq,
 }
 
@@ -40,7 +40,7 @@ async fn ask(mut call: Call) -> Result<Outcome, Failure> {
     if let Some(state) = call.client.state.take() {
         return host_question::answered(call, &state).await;
     }
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     // The result has the answer.
     call.caller().needs(Scope::Read)?;
@@ -102,7 +102,7 @@ async fn waited(call: &Call, asked: Asked, deadline: Instant) -> Result<Outcome,
     let Asked { session, seq } = &asked;
     let look = |board: Option<&std::sync::Arc<Board>>| {
         let Some(board) = board else {
-            return Err(crate::api::refusal::no_session(session).into());
+            return Err(crate::api::refusal::no_session(session.name()).into());
         };
         let entry = question(board, *seq)?;
         Ok(entry.item.get("answer").is_some().then(|| answer_facts(entry)))
@@ -145,7 +145,7 @@ pub(crate) fn answer_question(call: Call) -> Running {
 }
 
 async fn answer(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let seq = call.arguments.need_seq("seq")?;
     let skip = call.arguments.flag("skip")?;
@@ -166,7 +166,7 @@ async fn answer(mut call: Call) -> Result<Outcome, Failure> {
 /// Answers or skips a question.
 pub(crate) async fn ended(
     call: Call,
-    session: SessionName,
+    session: SessionHandle,
     agent: Option<AgentName>,
     seq: Seq,
     command: QuestionCommand,
@@ -184,12 +184,12 @@ pub(crate) fn list_open_questions(call: Call) -> Running {
 }
 
 async fn list(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.optional_session()?;
+    let session = call.optional_session().await?;
     if let Some(session) = session {
         let after = call.arguments.whole("after", 0, u64::MAX)?.map_or(Seq(0), Seq);
         call.finish()?;
         let board = call.published(&session).await?.board;
-        return Ok(of_session(&session, &board, after));
+        return Ok(of_session(session.name(), &board, after));
     }
     let after: Option<String> = call.arguments.string("after")?;
     call.caller().needs(Scope::Read)?;

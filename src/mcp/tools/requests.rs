@@ -30,7 +30,7 @@ pub(crate) fn claim_request(call: Call) -> Running {
 }
 
 async fn claim(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.need_agent()?;
     let seq = call.arguments.whole("seq", 1, u64::MAX)?.map(Seq);
     let ttl = call.arguments.take("ttl");
@@ -73,9 +73,8 @@ async fn claim_next(
     deadline: Instant,
 ) -> Result<Outcome, Failure> {
     writing.permits(&Command::ClaimNext { wanted: wanted.clone(), from: Seq(0), ttl })?;
-    let Writing { call, terms } = writing;
+    let Writing { call, session, terms } = writing;
     // A worker may be there before its session.
-    let session = &terms.session;
     let exists = call.wait_for(session, deadline, |board| Ok(board.map(|_| ()))).await?;
     if exists.is_none() {
         let next = "not yet: the session does not exist; call claim_request again to wait for it";
@@ -90,7 +89,7 @@ async fn claim_next(
     });
     let keep = writing.keep(&shape);
     let next = NextClaim { wanted, ttl };
-    let reply = call.service.claim_next(terms, &next, Some(wait), keep).await;
+    let reply = session.claim_next(terms, &next, Some(wait), keep).await;
     Ok(writing.told(reply, &*shape)?.into())
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn finish_request(call: Call) -> Running {
 }
 
 async fn finish(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let seq = call.arguments.need_seq("seq")?;
     let fence = call.arguments.take("fence");

@@ -38,7 +38,7 @@ pub(crate) fn add_screenshot(call: Call) -> Running {
 }
 
 async fn add(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let image = call.arguments.need("image")?;
     let metadata = call.arguments.take("metadata");
@@ -85,7 +85,7 @@ pub(crate) fn get_screenshot(call: Call) -> Running {
 }
 
 async fn get(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let seq = call.arguments.whole("seq", 1, u64::MAX)?.map(Seq);
     let full = call.arguments.flag("full")?;
     call.finish()?;

@@ -20,21 +20,21 @@ pub(crate) fn search_board(call: Call) -> Running {
 }
 
 async fn search(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.optional_session()?;
+    let session = call.optional_session().await?;
     let mut params = call.arguments.params(&["q", "log", "limit"], &[])?;
     if let Some(session) = &session {
-        params = params.and("session", session.as_str());
+        params = params.and("session", session.name().as_str());
     }
     let query = SearchQuery::params(&mut params)?;
     params.finish()?;
     call.finish()?;
     query.check_session(&call.service, call.caller()).await?;
     if let Some(session) = &session
-        && let Some(extent) = call.service.extent(session)?
+        && let Some(extent) = session.extent()?
     {
         // A write before the search is found, unless the index lags behind.
         let deadline = Instant::now() + INDEXED_WITHIN;
-        call.service.indexed(session, extent.revision, deadline).await.ok();
+        session.indexed(extent.revision, deadline).await.ok();
     }
     let page = query.hits(&call.service, call.caller()).await?;
     let count = page.len();

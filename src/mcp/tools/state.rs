@@ -9,11 +9,11 @@ use crate::api::refusal::{Refusal, invalid_field, no_value};
 use crate::api::tag::{Resource, Tag, version};
 use crate::api::view::state::text_of;
 use crate::board::json::DEPTH_MAX;
-use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, SessionName, StatePath};
+use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, StatePath};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::Receipt;
+use crate::service::{Receipt, SessionHandle};
 
 /// The expected tag of a value that must not exist.
 const ABSENT: &str = "absent";
@@ -45,7 +45,7 @@ pub(crate) fn get_state(call: Call) -> Running {
 }
 
 async fn get(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let path = path(&mut call)?.unwrap_or_else(StatePath::root);
     let tokens = max_tokens(&mut call.arguments)?;
     call.finish()?;
@@ -73,7 +73,7 @@ pub(crate) fn set_state(call: Call) -> Running {
 }
 
 async fn set(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let path = need_path(&mut call)?;
     let value = call.arguments.json("value");
@@ -114,13 +114,13 @@ async fn set(mut call: Call) -> Result<Outcome, Failure> {
 /// Requires the version that a tag of the value stands for.
 fn in_version(
     call: &Call,
-    session: &SessionName,
+    session: &SessionHandle,
     path: &StatePath,
     tag: &str,
 ) -> Result<Condition, Failure> {
     let quoted = quoted(tag);
     let resource = Resource::State(path.clone());
-    let now = call.service.extent(session)?;
+    let now = session.extent()?;
     let version =
         now.and_then(|now| version(&quoted, false, call.service.epoch(), now.session, &resource));
     let matches = Some(Matches::Versions(version.into_iter().collect()));
@@ -137,7 +137,7 @@ pub(crate) fn add_to_state(call: Call) -> Running {
 }
 
 async fn add(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let path = need_path(&mut call)?;
     let by = number(&pointer("add"), &call.arguments.need("add")?)?;

@@ -17,7 +17,7 @@ use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
 use crate::mcp::call::answer::{Answer, Failure};
 use crate::mcp::call::visit::Visit;
-use crate::service::Service;
+use crate::service::{Service, Unreachable};
 
 /// The interval at which a client should look.
 const POLL_MS: u64 = 2_000;
@@ -29,7 +29,7 @@ const PREFIX: &str = "question.";
 pub(crate) async fn of_question(call: &Call, asked: &Asked) -> Result<Outcome, Failure> {
     let published = call.published(&asked.session).await?;
     let entry = question(&published.board, asked.seq)?;
-    let task = task(&id_of(&asked.session, asked.seq), entry, TaskStatus::Working);
+    let task = task(&id_of(asked.session.name(), asked.seq), entry, TaskStatus::Working);
     Ok(Outcome::Task(Box::new(CreateTaskResult::new(task))))
 }
 
@@ -55,7 +55,7 @@ fn was_asked(board: &Board, seq: Seq) -> bool {
 }
 
 /// Returns the question of a task, which the caller may reach.
-fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
+async fn asked_of(service: &Service, visit: &Visit, id: &str) -> Result<Asked, Failure> {
     let (session, seq) =
         id.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.')).ok_or_else(unknown)?;
     let session = URL_SAFE_NO_PAD.decode(session).map_err(|_| unknown())?;
@@ -63,9 +63,13 @@ fn asked_of(visit: &Visit, id: &str) -> Result<Asked, Refusal> {
     let seq = seq.parse().map(Seq).map_err(|_| unknown())?;
     // A task has one id: `01` is not another way to write `1`.
     if id_of(&session, seq) != id {
-        return Err(unknown());
+        return Err(unknown().into());
     }
-    if visit.caller.reaches(&session) { Ok(Asked { session, seq }) } else { Err(unknown()) }
+    match service.session(&visit.caller, &session).await {
+        Ok(session) => Ok(Asked { session, seq }),
+        Err(Unreachable::Hidden(_)) => Err(unknown().into()),
+        Err(why) => Err(why.into()),
+    }
 }
 
 /// Returns the state of a task.
@@ -74,11 +78,10 @@ pub(crate) async fn get(
     visit: &Visit,
     id: &str,
 ) -> Result<GetTaskResult, Failure> {
-    let asked = asked_of(visit, id)?;
+    let asked = asked_of(service, visit, id).await?;
     visit.caller.needs(Scope::Read)?;
-    service.catch_up(&asked.session).await?;
-    let published = service.published(&asked.session).await?;
-    let published = published.ok_or_else(|| no_session(&asked.session))?;
+    let published = asked.session.published().await?;
+    let published = published.ok_or_else(|| no_session(asked.session.name()))?;
     let Ok(entry) = question(&published.board, asked.seq) else {
         if !was_asked(&published.board, asked.seq) {
             return Err(unknown().into());
@@ -103,9 +106,8 @@ pub(crate) async fn get(
 
 /// Withdraws the question of a task, unless it was answered.
 pub(crate) async fn cancel(mut call: Call, id: &str) -> Result<(), Failure> {
-    let asked = asked_of(&call.visit, id)?;
+    let asked = asked_of(&call.service, &call.visit, id).await?;
     let agent = call.agent()?;
-    call.service.catch_up(&asked.session).await?;
     let published = call.published(&asked.session).await?;
     let Ok(entry) = question(&published.board, asked.seq) else {
         // A question that was withdrawn stays so.

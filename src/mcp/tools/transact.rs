@@ -18,7 +18,7 @@ pub(crate) fn transact(call: Call) -> Running {
 }
 
 async fn run(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session()?;
+    let session = call.session().await?;
     let agent = call.agent()?;
     let mut body = String::from("{");
     let mut has_then = false;
@@ -40,7 +40,7 @@ async fn run(mut call: Call) -> Result<Outcome, Failure> {
             let resource = Resource::State(path.clone());
             let of =
                 |now: Extent| version(&quoted(tag), false, service.epoch(), now.session, &resource);
-            Ok(service.extent(&session)?.and_then(of))
+            Ok(session.extent()?.and_then(of))
         };
         transaction::read(&body, &versions)
     });

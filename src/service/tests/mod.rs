@@ -10,6 +10,7 @@ mod downtime;
 mod expiry;
 mod flips;
 mod foreign;
+mod handle;
 mod heads;
 mod jump;
 mod panic;
