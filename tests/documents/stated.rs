@@ -293,12 +293,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
         "src/clock.rs",
         "JUMP_MS",
     ),
-    (
-        "docs/operations.md",
-        "until it is back or has stayed for ",
-        "src/clock.rs",
-        "HELD_MS",
-    ),
+    ("docs/operations.md", "until it is back or has stayed for ", "src/clock.rs", "HELD_MS"),
     (
         "docs/operations.md",
         "on the database is waited for ",
