@@ -147,6 +147,7 @@ impl From<StoreError> for ServiceError {
             | StoreError::InUse { .. }
             | StoreError::NotABlackboard { .. }
             | StoreError::BeforeRelease { .. }
+            | StoreError::DamagedFormat { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::DatabaseMissing { .. }
             | StoreError::DatabaseEmpty { .. }

@@ -183,11 +183,16 @@ impl SessionWait {
     ///
     /// # Errors
     ///
-    /// [`Unreachable`] if the caller's rights have ended, or what other servers wrote is not known here.
+    /// [`Unreachable::Hidden`] or [`Unreachable::Over`] if the caller's rights have ended.
     pub async fn changed(&mut self) -> Result<bool, Unreachable> {
-        let is_serving = self.watch.changed().await;
-        self.session.renew().await?;
-        Ok(is_serving)
+        if !self.watch.changed().await {
+            return Ok(false);
+        }
+        match self.session.renew().await {
+            // What woke it is here, and a later wake brings the rest.
+            Ok(()) | Err(Unreachable::Behind(_)) => Ok(true),
+            Err(ended @ (Unreachable::Hidden(_) | Unreachable::Over)) => Err(ended),
+        }
     }
 
     /// Returns the extent of the session's history; revision 0 if the name never had a session.

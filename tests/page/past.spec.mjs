@@ -192,6 +192,8 @@ describe("numbers keep their texts in the timeline, a path's history and a compa
   await t.server.put(board(session, "agents", "A"), '{"type":"AppAgent","n":1.10}');
   await t.server.post(board(session, "agents", "A", "memory"), '{"step":1.0,"cost":0.50,"thought":1.0}', as("A"));
   await t.server.post(board(session, "requests"), '{"request":1.0}');
+  await t.server.post(board(session, "trajectories"), '{"agent":1234567890123456789,"thought":"Numbered","step":2.0,"screenshot":3.0}');
+  await t.server.put(board(session, "state", "agents", "A", "paused"), '{"request":3.0}');
   for (const view of ["questions", "agents?agent=A", "tasks", "prompt", "past", "search", "timeline"]) {
     await t.go(`#/sessions/${session}/${view}`);
     await t.page.locator(".view").first().waitFor();

@@ -221,9 +221,8 @@ impl Call {
                 changed = timeout_at(deadline, waiting.changed()) => changed,
                 () = self.gone.cancelled() => return Ok(None),
             };
-            if let Ok(changed) = changed
-                && !changed?
-            {
+            // A write before the wait is reported, though the rights have ended meanwhile.
+            if matches!(changed, Ok(Ok(false) | Err(_))) {
                 return Ok(None);
             }
         }

@@ -70,9 +70,7 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
             changed = timeout_at(deadline, wait.changed()) => changed,
             () = call.gone.cancelled() => break,
         };
-        if let Ok(changed) = changed
-            && !changed?
-        {
+        if matches!(changed, Ok(Ok(false) | Err(_))) {
             break;
         }
     }

@@ -162,7 +162,8 @@ pub(crate) fn unlike(connection: &Connection, path: &Path) -> Result<Option<Stri
         Ok(0) => Err(StoreError::DatabaseEmpty { path: path.to_owned() }),
         Ok(_) => Ok(None),
         Err(
-            unlike @ (StoreError::NewerFormat { .. }
+            unlike @ (StoreError::DamagedFormat { .. }
+            | StoreError::NewerFormat { .. }
             | StoreError::BeforeRelease { .. }
             | StoreError::NotABlackboard { .. }),
         ) => Ok(Some(unlike.to_string())),
@@ -213,11 +214,15 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
 /// Returns the format, 0 for an empty database; fails if the content is not ours to write.
 fn format(connection: &Connection, path: &Path, steps: Steps) -> Result<u32, StoreError> {
     let application: i32 = connection.pragma_query_one(None, "application_id")?;
-    let format: u32 = connection.pragma_query_one(None, "user_version")?;
+    let format: i32 = connection.pragma_query_one(None, "user_version")?;
     let (path, known) = (path.to_owned(), format_of(steps));
     match application {
-        APPLICATION_ID if format <= known => Ok(format),
-        APPLICATION_ID => Err(StoreError::NewerFormat { path, found: format, known }),
+        // Both stand in the header, and are written together.
+        APPLICATION_ID => match u32::try_from(format) {
+            Ok(0) | Err(_) => Err(StoreError::DamagedFormat { path, found: format }),
+            Ok(format) if format <= known => Ok(format),
+            Ok(found) => Err(StoreError::NewerFormat { path, found, known }),
+        },
         BEFORE_RELEASE => Err(StoreError::BeforeRelease { path }),
         found => {
             let tables: i64 =

@@ -153,3 +153,21 @@ fn data_from_before_the_first_release_is_refused() {
         assert!(files(dir.path()) == before);
     }
 }
+
+#[test]
+fn a_format_that_no_one_writes_is_damage_and_can_be_salvaged() {
+    for version in [0, i32::MIN + 1] {
+        let (dir, commits) = killed(STEPS);
+        set(dir.path(), &format!("user_version = {version}"));
+        let before = files(dir.path());
+        let refused = open(dir.path(), STEPS).unwrap_err();
+        assert!(matches!(refused, StoreError::DamagedFormat { .. }), "{refused}");
+        assert!(files(dir.path()) == before);
+        let to = TempDir::new().unwrap();
+        let wreckage = take_out(dir.path(), to.path()).unwrap();
+        let told =
+            wreckage.places.iter().filter(|place| place.contains("which no blackboard writes"));
+        assert_eq!(told.count(), 1, "{:?}", wreckage.places);
+        assert_eq!(stored(&open(to.path(), STEPS).unwrap()), commits);
+    }
+}

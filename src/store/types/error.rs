@@ -53,6 +53,18 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// The format is none that is written.
+    #[error(
+        "{} has format {found}, which no blackboard writes: the header of the database is damaged; restore a backup, or take \
+         out what can be read with 'blackboard salvage'",
+        path.display()
+    )]
+    DamagedFormat {
+        /// The database.
+        path: PathBuf,
+        /// The format in it.
+        found: i32,
+    },
     /// A later version of this program wrote the database.
     #[error(
         "{} has format {found}, written by a newer blackboard; this version reads formats up to {known}: \

@@ -70,7 +70,7 @@ export function imageSource({ image, item } = {}, px) {
 }
 
 /** The head of a data URL in base64. */
-const KEPT = /^\s*data:[^,]*;\s*base64\s*,/i;
+const KEPT = /^\s*data:\s*image\/[^,]*;\s*base64\s*,/i;
 
 /** What stands for a screenshot's image where none is stored: its label, or what was sent in the image's place. */
 export function labelText(item) {

@@ -76,9 +76,15 @@ export function number(item, ...names) {
   return Number.isFinite(n) ? n : undefined;
 }
 
+/** The agent that an item names, as a text. */
+export function agentOf(item) {
+  const name = member(item, "agent", "Agent");
+  return typeof name === "string" || name === undefined || name === null ? name ?? undefined : JSON.stringify(name);
+}
+
 /** The screenshots that a step's item names, by seq or `image_path`; a list names several. */
 export function links(item) {
-  return LINKS.flatMap((name) => member(item, name) ?? []).filter((one) => Number.isInteger(one) || (typeof one === "string" && one !== ""));
+  return LINKS.flatMap((name) => member(item, name) ?? []).map((one) => numberOf(one) ?? one).filter((one) => Number.isInteger(one) || (typeof one === "string" && one !== ""));
 }
 
 /**
@@ -126,7 +132,7 @@ const CHANGES = {
         seq: entry.seq,
         item: entry.item,
         image: entry.image,
-        agentOf: memoryOf(change.log) ?? member(entry.item, "agent", "Agent"),
+        agentOf: memoryOf(change.log) ?? agentOf(entry.item),
         change,
       });
     }

@@ -7,7 +7,7 @@ import { html } from "../core/dom.js";
 import { useFold } from "../core/feed.js";
 import { cost, count, hue, seconds, short, span } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
-import { itemText, memoryOf, number } from "../core/timeline.js";
+import { agentOf, itemText, memoryOf, number } from "../core/timeline.js";
 import { Agent, Ago, Status } from "./basics.js";
 import { openHref } from "./entry.js";
 
@@ -56,7 +56,7 @@ function addTotals(byAgent, commits) {
       const memory = change.kind === "appended" ? memoryOf(change.log) : undefined;
       if (change.kind !== "appended" || (memory === undefined && change.log !== "trajectories")) continue;
       for (const { item } of change.entries ?? []) {
-        const name = memory ?? commit.agent ?? item?.agent ?? item?.Agent ?? "";
+        const name = memory ?? commit.agent ?? agentOf(item) ?? "";
         const sum = byAgent.get(name) ?? { name, step: { n: 0, took: 0, spent: 0 }, memory: { n: 0, took: 0, spent: 0 } };
         const of = memory === undefined ? sum.step : sum.memory;
         of.n += 1;

@@ -2,6 +2,8 @@
 //
 // The agent reads the state between two steps and says in its profile (`paused`, `stopped`) what it does.
 
+import { numberOf } from "../json.js";
+
 /**
  * What is asked of an agent, by a read of its value in the state (`{loading, data, error}`, as of `useResource`). A read with
  * `until=absent` is refused with the value. After any other failure, what was asked `before` stands.
@@ -16,7 +18,7 @@ export function wantedOf({ loading, data, error }, before) {
 /** A directive as asked for: `{request}` if it concerns one request only; undefined if it is not there. */
 export function asked(value) {
   if (value === undefined || value === null) return undefined;
-  return { request: typeof value === "object" ? value.request : undefined };
+  return { request: typeof value === "object" ? numberOf(value.request) ?? value.request : undefined };
 }
 
 /**
