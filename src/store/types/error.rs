@@ -55,8 +55,8 @@ pub enum StoreError {
     },
     /// The format is none that is written.
     #[error(
-        "{} has format {found}, which no blackboard writes: the header of the database is damaged; restore a backup, or take \
-         out what can be read with 'blackboard salvage'",
+        "{} has format {found}, which no blackboard writes: the header of the database is damaged; run \
+         'blackboard salvage --to DIR' to copy what is intact to a new store, or restore a backup",
         path.display()
     )]
     DamagedFormat {
