@@ -99,7 +99,7 @@ pub(super) async fn get(
     let none = || ErrorData::invalid_params("expected the argument 'session'", None);
     let session = named.or_else(|| visit.session.clone()).ok_or_else(none)?;
     let call = Call::new(service.clone(), visit, "prompt", Arguments::none(), Client::default());
-    let session = call.reach(&session).await.map_err(Failure::from)?;
+    let session = call.reach(&session).await?;
     let published = call.published(&session).await?;
     let revision = published.board.revision();
     let params = Params::of([("include", prompt.include.to_owned())]);

@@ -79,7 +79,7 @@ export function number(item, ...names) {
 /** The agent that an item names, as a text. */
 export function agentOf(item) {
   const name = member(item, "agent", "Agent");
-  return typeof name === "string" || name === undefined || name === null ? name ?? undefined : JSON.stringify(name);
+  return name === undefined || name === null ? undefined : textOf(name);
 }
 
 /** The screenshots that a step's item names, by seq or `image_path`; a list names several. */
