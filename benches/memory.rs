@@ -14,8 +14,8 @@ use std::fs;
 use std::hint::black_box;
 
 use blackboard::board::{
-    Board, Command, Condition, Item, Log, LogCommand, LogName, Moment, Nonce, Policy, Revision,
-    SessionId, Terms, Timestamp, Write, decide,
+    Board, Command, Item, Log, LogCommand, LogName, Moment, Nonce, Policy, Revision, SessionId,
+    Terms, Timestamp, Write, decide,
 };
 use blackboard::prompt::list_items;
 use exact_json::python::Characters;
@@ -68,16 +68,8 @@ fn write(number: usize, n: usize) -> Write {
     let log = if n.is_multiple_of(10) { LogName::Requests } else { LogName::Trajectories };
     let session = format!("session {number}").parse().unwrap();
     let author = Some("AppAgent".parse().unwrap());
-    let terms = Terms {
-        session,
-        condition: Condition::default(),
-        fence: None,
-        author,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    Write { terms, command: Command::Log(log, LogCommand::Append { items: vec![item] }) }
+    let terms = Terms { author, ..Terms::default() };
+    Write { session, terms, command: Command::Log(log, LogCommand::Append { items: vec![item] }) }
 }
 
 /// The boards grow in turns, as sessions do.

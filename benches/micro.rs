@@ -18,11 +18,12 @@ use std::process::Command as Process;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use blackboard::auth::Caller;
 use blackboard::board::stored::{Body, decode_commit, encode_commit};
 use blackboard::board::{
-    Board, BoardCommand, Command, Commit, Condition, Decision, Frame, Headings, Item, LogCommand,
-    LogName, Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write,
-    apply, decide, json,
+    Board, BoardCommand, Command, Commit, Decision, Frame, Headings, Item, LogCommand, LogName,
+    Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply,
+    decide, json,
 };
 use blackboard::clock::Clock;
 use blackboard::prompt::{
@@ -84,17 +85,8 @@ fn items(count: usize) -> Vec<Item> {
 }
 
 fn append(items: Vec<Item>) -> Write {
-    let (session, condition) = ("bench".parse().unwrap(), Condition::default());
-    let terms = Terms {
-        session,
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    Write { terms, command: Command::Log(LogName::Trajectories, LogCommand::Append { items }) }
+    let command = Command::Log(LogName::Trajectories, LogCommand::Append { items });
+    Write { session: "bench".parse().unwrap(), terms: Terms::default(), command }
 }
 
 fn decided(board: &Board, write: &Write) -> Decision {
@@ -230,10 +222,12 @@ fn publish_64_writes(bencher: Bencher<'_, '_>) {
     let policy = Policy { qa_pairs: Vec::new(), ..POLICY };
     let service = Service::start(Arc::new(store), policy, Clock::system()).unwrap();
     let writes: Vec<Write> = items(WRITERS).into_iter().map(|item| append(vec![item])).collect();
+    let session = "bench".parse().unwrap();
+    let session = runtime.block_on(service.session(&Caller::owner(), &session)).unwrap();
     bencher.counter(ItemsCount::new(WRITERS)).bench_local(|| {
         let writes = writes.iter().map(|write| {
-            let (service, write) = (service.clone(), write.clone());
-            runtime.spawn(async move { service.write(write, Vec::new(), None).await })
+            let (session, Write { terms, command, .. }) = (session.clone(), write.clone());
+            runtime.spawn(async move { session.write(terms, command, Vec::new(), None).await })
         });
         let writes: Vec<_> = writes.collect();
         runtime.block_on(try_join_all(writes)).unwrap()

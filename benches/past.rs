@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use blackboard::auth::Caller;
 use blackboard::board::{
-    Board, Command, Condition, Item, LogCommand, LogName, Policy, Revision, SessionName, Terms,
-    Write,
+    Board, Command, Item, LogCommand, LogName, Policy, Revision, SessionName, Terms,
 };
 use blackboard::clock::Clock;
 use blackboard::service::{At, Reply, Service};
@@ -30,19 +30,20 @@ fn main() -> Result<(), Failure> {
 
 async fn run() -> Result<(), Failure> {
     let dir = TempDir::new()?;
-    let session: SessionName = "s".parse()?;
+    let name: SessionName = "s".parse()?;
     let service = start(dir.path())?;
+    let session = service.session(&Caller::owner(), &name).await?;
     let begin = Instant::now();
     let mut writers = Vec::new();
     for writer in 0..WRITERS {
-        let (service, session) = (service.clone(), session.clone());
+        let session = session.clone();
         writers.push(tokio::spawn(async move {
             for n in (writer..COMMITS).step_by(usize::try_from(WRITERS).unwrap_or(1)) {
                 let text = format!("{{\"step\":{n},\"said\":\"{}\"}}", "x".repeat(200));
                 let items = vec![Item::from_json(&text).map_err(|error| error.to_string())?];
                 let command = Command::Log(LogName::Trajectories, LogCommand::Append { items });
-                let write = Write { terms: terms(&session), command };
-                service.write(write, Vec::new(), None).await.map_err(|error| error.to_string())?;
+                let written = session.write(Terms::default(), command, Vec::new(), None).await;
+                written.map_err(|error| error.to_string())?;
             }
             Ok::<(), String>(())
         }));
@@ -56,17 +57,19 @@ async fn run() -> Result<(), Failure> {
     let begin = Instant::now();
     let service = start(dir.path())?;
     tell("all of it loaded at a start", begin.elapsed());
-    let now = service.published_here(&session)?.ok_or("the session is gone")?;
+    let session = service.session(&Caller::owner(), &name).await?;
+    let now = session.published().await?.ok_or("the session is gone")?;
     for revision in [1_000, COMMITS / 2, COMMITS / 2 + 100, COMMITS - 1] {
         let begin = Instant::now();
-        let then = service.board_at(&now, &At::Revision(Revision(revision))).await?;
+        let then = session.board_at(&now, &At::Revision(Revision(revision))).await?;
         tell(&format!("the board at revision {revision}"), begin.elapsed());
         drop(then);
     }
 
     let (before, begin) = (resident()?, Instant::now());
     let board: Arc<Board> = Arc::clone(&now.board);
-    let reply = service.fork(terms(&"f".parse()?), board, session.clone(), None).await?;
+    let forked = service.session(&Caller::owner(), &"f".parse()?).await?;
+    let reply = forked.fork(Terms::default(), board, name, None).await?;
     let took = begin.elapsed();
     let grown = resident()?.saturating_sub(before);
     tell("a fork of 100,000 items", took);
@@ -98,19 +101,6 @@ fn start(dir: &Path) -> Result<Service, Failure> {
 
 async fn stop(service: Service) -> Result<(), Failure> {
     Ok(tokio::task::spawn_blocking(move || service.stop()).await?)
-}
-
-fn terms(session: &SessionName) -> Terms {
-    let condition = Condition::default();
-    Terms {
-        session: session.clone(),
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    }
 }
 
 fn tell(what: &str, took: Duration) {

@@ -16,8 +16,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use blackboard::board::{
-    Board, Command, Condition, Edit, Json, Moment, Nonce, Policy, Revision, SessionId, StatePath,
-    Terms, Timestamp, Write, decide,
+    Board, Command, Edit, Json, Moment, Nonce, Policy, Revision, SessionId, StatePath, Terms,
+    Timestamp, Write, decide,
 };
 use divan::Bencher;
 use uuid::Uuid;
@@ -102,17 +102,7 @@ impl Session {
 fn put(path: StatePath, value: &str) -> Write {
     let edit = Edit::Put { value: Json::from_json(value, 128).unwrap(), ttl: None };
     let session = "bench".parse().unwrap();
-    let condition = Condition::default();
-    let terms = Terms {
-        session,
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    Write { terms, command: Command::State(path, edit) }
+    Write { session, terms: Terms::default(), command: Command::State(path, edit) }
 }
 
 fn bench(bencher: Bencher<'_, '_>, leaves: usize, leaf: Leaf) {

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use blackboard::board::{Item, SessionName};
+use blackboard::auth::Caller;
+use blackboard::board::{Item, SessionName, Write};
 use blackboard::clock::Clock;
 use blackboard::service::{Options, Service};
 use blackboard::store::{SqliteOptions, SqliteStore};
@@ -77,10 +78,11 @@ async fn round(service: &Service, session: &SessionName) -> Result<f64, Failure>
     }
     let begin = Instant::now();
     for items in items {
-        let (service, session) = (service.clone(), session.clone());
+        let session = service.session(&Caller::owner(), session).await?;
         writers.spawn(async move {
             for item in items {
-                service.write(append(&session, item), Vec::new(), None).await?;
+                let Write { terms, command, .. } = append(session.name(), item);
+                session.write(terms, command, Vec::new(), None).await?;
             }
             Ok::<(), Failure>(())
         });

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use blackboard::board::stored::{Body, encode_commit};
 use blackboard::board::{
-    Board, Command, Condition, Frame, Item, LogCommand, LogName, Moment, Nonce, Policy, Revision,
-    SessionId, SessionName, Terms, Timestamp, Write, decide,
+    Board, Command, Frame, Item, LogCommand, LogName, Moment, Nonce, Policy, Revision, SessionId,
+    SessionName, Terms, Timestamp, Write, decide,
 };
 use blackboard::clock::Clock;
 use blackboard::service::Service;
@@ -139,18 +139,9 @@ impl Filling<'_> {
 
 /// The write that appends an item.
 pub fn append(session: &SessionName, item: Item) -> Write {
-    let condition = Condition::default();
-    let terms = Terms {
-        session: session.clone(),
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
     Write {
-        terms,
+        session: session.clone(),
+        terms: Terms::default(),
         command: Command::Log(LogName::Trajectories, LogCommand::Append { items: vec![item] }),
     }
 }

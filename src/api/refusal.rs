@@ -17,10 +17,10 @@ use crate::api::suggestion::known_names;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
-    BlobPlace, Board, Branch, Code, Digest, InvalidItem, LogName, Rejected, Revision, Seq,
+    BlobPlace, Board, Branch, Code, Digest, Extent, InvalidItem, LogName, Rejected, Revision, Seq,
     SessionName, StatePath,
 };
-use crate::service::ServiceError;
+use crate::service::{ServiceError, SessionHandle};
 use crate::store::StoreError;
 
 /// The error that caused a failure, for the log only.
@@ -246,6 +246,11 @@ fn at_fault(code: Code, pointer: String, why: String) -> Refusal {
 /// Refuses a request for a session that does not exist.
 pub(crate) fn no_session(session: &SessionName) -> Refusal {
     refused(&Rejected::NoSession { session: session.clone() }, None)
+}
+
+/// Returns the extent of a session that must exist.
+pub(crate) fn existing(session: &SessionHandle) -> Result<Extent, Refusal> {
+    session.extent()?.ok_or_else(|| no_session(session.name()))
 }
 
 impl From<ServiceError> for Refusal {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::params::{Params, invalid};
-use super::refusal::{Refusal, no_session};
+use super::refusal::Refusal;
 use crate::auth::{Caller, SessionPattern};
 use crate::board::{AgentName, LogName, SessionName, Timestamp};
 use crate::search::{Logs, Names, Query, RANKED_MAX, Reach};
@@ -126,20 +126,6 @@ impl SearchQuery {
             limit: params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
             passed: params.count("after", 0, RANKED_MAX as u64)?.unwrap_or_default(),
         })
-    }
-
-    /// Refuses a session that the caller does not reach, or that does not exist.
-    pub(crate) async fn check_session(
-        &self,
-        service: &Service,
-        caller: &Caller,
-    ) -> Result<(), Refusal> {
-        let Some(session) = &self.session else { return Ok(()) };
-        if !caller.reaches(session) {
-            return Err(no_session(session));
-        }
-        service.catch_up(session).await?;
-        if service.extent(session)?.is_none() { Err(no_session(session)) } else { Ok(()) }
     }
 
     /// Searches the entries that the caller may read.

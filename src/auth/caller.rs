@@ -8,7 +8,7 @@ use futures_util::future::{OptionFuture, pending};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Grant;
+use super::{Grant, Unauthorized};
 use crate::board::{AgentName, Timestamp};
 use crate::fairness::Client;
 
@@ -49,6 +49,12 @@ impl Caller {
     #[must_use]
     pub const fn signed() -> Self {
         Self(Kind::Signed)
+    }
+
+    /// Returns the owner of the data directory, who reaches everything.
+    #[must_use]
+    pub fn owner() -> Self {
+        Self::anyone(Arc::default())
     }
 
     pub(super) const fn anyone(ended: Arc<CancellationToken>) -> Self {
@@ -126,15 +132,33 @@ impl Caller {
         Some(Duration::from_millis(u64::try_from(expires_at.0 - now.0).unwrap_or(0)))
     }
 
-    /// Returns true if the rights have ended since the request came.
-    #[must_use]
-    pub fn is_over(&self, now: Timestamp) -> bool {
-        self.ended().is_some_and(CancellationToken::is_cancelled)
-            || self.left(now).is_some_and(|left| left.is_zero())
+    /// Checks that the rights have not ended since the request came.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they have.
+    pub fn still_may(&self, now: Timestamp) -> Result<(), Unauthorized> {
+        let is_over = self.ended().is_some_and(CancellationToken::is_cancelled)
+            || self.left(now).is_some_and(|left| left.is_zero());
+        if is_over { Err(self.why_over()) } else { Ok(()) }
     }
 
-    /// Waits until the rights end, perhaps for ever.
-    pub async fn over(&self, now: Timestamp) {
+    /// Returns the reason why the rights have ended, once they have.
+    #[must_use]
+    pub fn why_over(&self) -> Unauthorized {
+        if self.is_logged_out() {
+            return Unauthorized::LoggedOut;
+        }
+        match (self.grant(), self.ended().is_some_and(CancellationToken::is_cancelled)) {
+            // The first token was created meanwhile.
+            (None, _) => Unauthorized::Missing,
+            (Some(_), true) => Unauthorized::Revoked,
+            (Some(_), false) => Unauthorized::Expired,
+        }
+    }
+
+    /// Waits until the rights end, perhaps for ever, and returns the reason.
+    pub async fn over(&self, now: Timestamp) -> Unauthorized {
         let revoked = OptionFuture::from(self.ended().map(CancellationToken::cancelled));
         let expired = OptionFuture::from(self.left(now).map(sleep));
         tokio::select! {
@@ -142,6 +166,7 @@ impl Caller {
             Some(()) = expired => {}
             else => pending().await,
         }
+        self.why_over()
     }
 
     /// Returns the agent that the token is bound to.

@@ -1,5 +1,7 @@
 //! Creates, looks up and revokes the tokens of a store. A change takes effect once it is durable.
 
+mod refused_tokens;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +12,17 @@ use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::refused_tokens::RefusedTokens;
 use super::secret::SecretHash;
 use super::stored_token::{Unreadable, decode, encode};
 use super::{
     Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
+    Unauthorized,
 };
 use crate::board::{Code, Timestamp, TokenName};
 use crate::clock::Clock;
 use crate::fairness::Client;
 use crate::store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
+use refused_tokens::RefusedTokens;
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;
@@ -102,34 +105,6 @@ pub enum KeptBecause {
         "the server was started with --require-token or --admin-token-file; restart it without them first"
     )]
     Configured,
-}
-
-/// A request without rights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unauthorized {
-    /// The request has no token.
-    #[error(
-        "the request needs a token: send 'Authorization: Bearer bb_…'; 'blackboard token create --name NAME' makes one"
-    )]
-    Missing,
-    /// The request has more than one token.
-    #[error("the request has several tokens; send one, in Authorization or X-API-Key")]
-    Several,
-    /// The `Authorization` header has no scheme.
-    #[error("the Authorization header lacks the scheme; send 'Authorization: Bearer bb_…'")]
-    NoScheme,
-    /// The token was never created here.
-    #[error("the token is unknown to this server")]
-    Unknown,
-    /// The token has expired.
-    #[error("the token has expired")]
-    Expired,
-    /// The token was revoked.
-    #[error("the token was revoked")]
-    Revoked,
-    /// The login of a browser has ended.
-    #[error("the login has ended; log in again")]
-    LoggedOut,
 }
 
 /// The tokens of one store. Clones share them.

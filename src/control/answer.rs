@@ -14,7 +14,7 @@ use super::request::Request;
 use crate::auth::AuthError;
 use crate::board::{Code, SessionName};
 use crate::error_chain::Chain;
-use crate::service::ServiceError;
+use crate::service::{ServiceError, Unreachable};
 
 /// The read and write timeout of a client.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -46,6 +46,8 @@ pub(super) enum Refusal {
     #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
     #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    #[error(transparent)]
     Service(#[from] ServiceError),
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -61,6 +63,7 @@ impl Refusal {
             Self::NoRequest { .. } => Code::RequestTimeout,
             Self::Unknown(_) | Self::Relative(_) => Code::InvalidField,
             Self::NoSession(_) => Code::SessionNotFound,
+            Self::Unreachable(why) => why.code(),
             Self::Service(error) => error.code(),
             Self::Auth(error) => error.code(),
             Self::Broken(_) | Self::Unwritten(_) => Code::Internal,

@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, Done, Refusal, SILENCE_MAX, done};
 use super::request::Sought;
-use crate::board::{Condition, Revision, SessionName, Terms};
-use crate::service::{Cut, Export, Listing, Reply, Service, ServiceError};
+use crate::auth::Caller;
+use crate::board::{Revision, SessionName, Terms};
+use crate::service::{Cut, Export, Listing, Reply, Service, ServiceError, SessionHandle};
 
 /// The number of names looked up at once.
 const NAMES_AT_ONCE: usize = 1_000;
@@ -52,9 +53,10 @@ pub(super) async fn sessions(service: &Service, answer: &mut Answer) -> Done {
 }
 
 pub(super) async fn export(service: &Service, session: &SessionName, answer: &mut Answer) -> Done {
-    let (mut export, revision, head) = match begun(service, session).await {
+    let session = service.session(&Caller::owner(), session).await?;
+    let (mut export, revision, head) = match begun(&session).await {
         Err(Refusal::Service(ServiceError::Damaged)) => {
-            let (export, Cut { revision, head, .. }) = service.export_damaged(session).await?;
+            let (export, Cut { revision, head, .. }) = session.export_damaged().await?;
             (export, revision, Some(head))
         }
         begun => {
@@ -69,14 +71,13 @@ pub(super) async fn export(service: &Service, session: &SessionName, answer: &mu
 }
 
 /// Opens an archive of the published board; a history truncated before it is pinned is opened again.
-async fn begun(service: &Service, session: &SessionName) -> Result<(Export, Revision), Refusal> {
+async fn begun(session: &SessionHandle) -> Result<(Export, Revision), Refusal> {
     for _ in 0..LOOKS_MAX {
-        service.catch_up(session).await?;
-        let published = service.published(session).await?;
-        let board = published.ok_or_else(|| Refusal::NoSession(session.clone()))?.board;
+        let published = session.published().await?;
+        let board = published.ok_or_else(|| Refusal::NoSession(session.name().clone()))?.board;
         let revision = board.revision();
-        match service.export(board).await {
-            Err(ServiceError::Compacted { .. }) => {}
+        match session.service().export(board).await {
+            Err(ServiceError::Compacted { .. }) => session.renew().await?,
             export => return Ok((export?, revision)),
         }
     }
@@ -88,8 +89,8 @@ pub(super) async fn import(
     session: &SessionName,
     input: &mut BufReader<OwnedReadHalf>,
 ) -> Done {
-    service.catch_up(session).await?;
-    let mut import = service.import(session).await?;
+    let session = service.session(&Caller::owner(), session).await?;
+    let mut import = session.import().await?;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         let read = timeout(SILENCE_MAX, input.read_buf(&mut piece)).await;
@@ -100,16 +101,7 @@ pub(super) async fn import(
         }
     }
     let imported = import.finish().await?;
-    let terms = Terms {
-        session: session.clone(),
-        condition: Condition::default(),
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    match service.adopt_import(terms, imported, None).await? {
+    match session.adopt_import(Terms::default(), imported, None).await? {
         Reply::Now(receipt) => {
             let revision = Some(receipt.board.revision());
             done(&Told { sessions: None, revision, head: None })

@@ -82,7 +82,7 @@ pub(in crate::http) async fn get(
     let service = reading.service.clone();
     let addresses = |board: &Board| {
         let base = public.as_ref().map(PublicUrl::base);
-        ImageAddresses::of(&service, base, board, &session)
+        ImageAddresses::of(&service, base, board, session.name())
     };
     let caller = reading.caller.clone();
     let rendering = |board: &Board| {
@@ -96,7 +96,7 @@ pub(in crate::http) async fn get(
     let answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let addresses = addresses(&board);
     // Boxed, so that the future of an unchanged prompt is small.
-    Box::pin(shown(answer, service, &session, board, &query, addresses)).await
+    Box::pin(shown(answer, service, session.name(), board, &query, addresses)).await
 }
 
 async fn shown(

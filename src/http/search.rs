@@ -10,6 +10,7 @@ use super::read::wait::{REVISION_WAIT_MAX, wait_param};
 use super::response::Answer;
 use super::response::problem::Problem;
 use crate::api::params::{Params, invalid};
+use crate::api::refusal::existing;
 use crate::api::search::{SearchPage, SearchQuery};
 use crate::auth::Caller;
 use crate::board::Revision;
@@ -43,10 +44,12 @@ pub(super) async fn get(
     if revision.is_some() && query.session.is_none() {
         return Err(invalid("min_revision", "needs 'session'").into());
     }
-    query.check_session(&service, &caller).await?;
-    if let Some((session, revision)) = query.session.as_ref().zip(revision) {
-        let deadline = begun + wait.unwrap_or(REVISION_WAIT_MAX);
-        service.indexed(session, revision, deadline).await?;
+    if let Some(name) = &query.session {
+        let session = service.session(&caller, name).await?;
+        existing(&session)?;
+        if let Some(revision) = revision {
+            session.indexed(revision, begun + wait.unwrap_or(REVISION_WAIT_MAX)).await?;
+        }
     }
     Answer::plain().json(&query.hits(&service, &caller).await?)
 }

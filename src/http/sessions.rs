@@ -324,13 +324,12 @@ pub(super) async fn describe(
 ) -> Result<Response, Early> {
     let until = Until::of_session(&mut reading.params)?;
     let sight = Sight::of(&reading.caller);
-    let mut sought =
-        SoughtSession { service: reading.service.clone(), session: &session, sight, until };
+    let mut sought = SoughtSession { session: &session, sight, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
     let Published { board, history_bytes } = shown;
-    let now = Summary::of(&board, &session, history_bytes, 0);
+    let now = Summary::of(&board, session.name(), history_bytes, 0);
     let body = SessionBody::seen_by(&reading.caller, &now);
-    Ok(answer.json(&body.ok_or_else(|| no_session(&session))?)?)
+    Ok(answer.json(&body.ok_or_else(|| no_session(session.name()))?)?)
 }
 
 /// Create a session, or change its settings and labels

@@ -94,8 +94,7 @@ pub(super) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let until = Until::of_state(&mut reading.params)?;
-    let service = reading.service.clone();
-    let mut sought = SoughtValue { service, session: &session, path: &path, until };
+    let mut sought = SoughtValue { session: &session, path: &path, until };
     let (answer, shown) = reading.seek_at(&session, &mut sought).await?;
     let board = shown.board;
     let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;

@@ -86,11 +86,11 @@ impl Server {
                 gone.cancel();
                 running.await
             }
-            () = caller.over(self.service.now()) => {
+            why = caller.over(self.service.now()) => {
                 gone.cancel();
                 let outcome = running.await;
                 if definition.reads() {
-                    return Err(ErrorData::invalid_request("the token has expired or was revoked", None));
+                    return Err(ErrorData::invalid_request(why.to_string(), None));
                 }
                 // A write that succeeded is reported.
                 outcome

@@ -6,22 +6,47 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::time::Instant;
+use bytes::Bytes;
 
-use super::claims::{NextClaim, Wait};
 use super::error::ServiceError;
-use super::history::At;
+use super::image_bytes::ImageBytes;
+use super::sessions::recent_commits::SharedText;
 use super::watch::{Commits, Watch};
-use super::{ImageBytes, Keep, Published, Reply, Service};
-use crate::auth::Caller;
-use crate::board::{Board, Extent, Json, Revision, SessionName, Terms, Write};
+use super::{Keep, Published, Reply, Service};
+use crate::auth::{Caller, Unauthorized};
+use crate::board::{Code, Command, Extent, Json, Revision, SessionName, Summary, Terms, Write};
 
 /// A session as a caller reaches it, whether it exists or not.
+///
+/// There is no other way to a board. A door that asks for no rights does not compile:
+///
+/// ```compile_fail,E0624
+/// use blackboard::board::SessionName;
+/// use blackboard::service::{Published, Service, ServiceError};
+///
+/// async fn door(service: &Service, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+///     service.published(name).await
+/// }
+/// ```
+///
+/// ```
+/// use blackboard::auth::Caller;
+/// use blackboard::board::SessionName;
+/// use blackboard::service::{Published, Service};
+///
+/// async fn door(
+///     service: &Service,
+///     caller: &Caller,
+///     name: &SessionName,
+/// ) -> Result<Option<Published>, Box<dyn std::error::Error>> {
+///     Ok(service.session(caller, name).await?.published().await?)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct SessionHandle {
-    service: Service,
-    caller: Caller,
-    name: SessionName,
+    pub(in crate::service) service: Service,
+    pub(in crate::service) caller: Caller,
+    pub(in crate::service) name: SessionName,
 }
 
 /// The reason why a caller has no handle.
@@ -31,11 +56,23 @@ pub enum Unreachable {
     #[error("the caller does not reach {0}")]
     Hidden(SessionName),
     /// The caller's rights have ended.
-    #[error("the token has expired or was revoked")]
-    Over,
+    #[error(transparent)]
+    Over(#[from] Unauthorized),
     /// What other servers wrote is not known here yet.
     #[error(transparent)]
     Behind(#[from] ServiceError),
+}
+
+impl Unreachable {
+    /// Returns the code of the API.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Hidden(_) => Code::SessionNotFound,
+            Self::Over(_) => Code::Unauthorized,
+            Self::Behind(error) => error.code(),
+        }
+    }
 }
 
 impl Service {
@@ -54,18 +91,40 @@ impl Service {
         handle.renew().await?;
         Ok(handle)
     }
+
+    /// Returns the last known revision of a session that the caller reaches, for an answer that is made already. It catches
+    /// up with nothing.
+    #[must_use]
+    pub fn known_revision(&self, caller: &Caller, name: &SessionName) -> Option<Revision> {
+        let extent = caller.reaches(name).then(|| self.extent(name).ok()?)?;
+        extent.map(|extent| extent.revision)
+    }
 }
 
 impl SessionHandle {
     /// Checks the rights again, and catches up.
-    async fn renew(&self) -> Result<(), Unreachable> {
+    ///
+    /// # Errors
+    ///
+    /// [`Unreachable`].
+    pub async fn renew(&self) -> Result<(), Unreachable> {
         if !self.caller.reaches(&self.name) {
             return Err(Unreachable::Hidden(self.name.clone()));
         }
-        if self.caller.is_over(self.service.now()) {
-            return Err(Unreachable::Over);
-        }
+        self.caller.still_may(self.service.now())?;
         Ok(self.service.catch_up(&self.name).await?)
+    }
+
+    /// Returns the caller.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Returns the boards that the session is one of.
+    #[must_use]
+    pub fn service(&self) -> &Service {
+        &self.service
     }
 
     /// Returns the session's name.
@@ -92,13 +151,13 @@ impl SessionHandle {
         self.service.extent(&self.name)
     }
 
-    /// Returns the board at a point of the past of `now`.
+    /// Returns the summary; `None` if there is no such session. No board is loaded.
     ///
     /// # Errors
     ///
-    /// [`ServiceError`] if there is no such point, or it cannot be read.
-    pub async fn board_at(&self, now: &Published, at: &At) -> Result<Arc<Board>, ServiceError> {
-        self.service.board_at(now, at).await
+    /// [`ServiceError::Damaged`].
+    pub fn summary(&self) -> Result<Option<Arc<Summary>>, ServiceError> {
+        self.service.summary(&self.name)
     }
 
     /// Waits for changes, from now on.
@@ -110,51 +169,29 @@ impl SessionHandle {
         Ok(SessionWait { watch: self.service.watch(&self.name)?, session: self.clone() })
     }
 
-    /// Carries out a write, as [`Service::write`] does.
+    /// Carries out a write with the images that its items name. For a keyed write, `keep` makes the answer to a repeat.
     ///
     /// # Errors
     ///
     /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
     pub async fn write(
         &self,
-        write: Write,
+        terms: Terms,
+        command: Command,
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
+        let write = Write { session: self.name.clone(), terms, command };
         self.service.write(write, images, keep).await
     }
 
-    /// Returns the first answer to a write, if it is a repeat.
+    /// Returns the first answer to a write, if it is a repeat. The writer checks again.
     ///
     /// # Errors
     ///
     /// [`ServiceError`] if the key belongs to another write.
     pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
-        self.service.recall(terms).await
-    }
-
-    /// Claims the next request that is wanted, as [`Service::claim_next`] does.
-    ///
-    /// # Errors
-    ///
-    /// [`ServiceError`].
-    pub async fn claim_next(
-        &self,
-        terms: &Terms,
-        claim: &NextClaim,
-        wait: Option<Wait>,
-        keep: Option<Keep>,
-    ) -> Result<Reply, ServiceError> {
-        self.service.claim_next(terms, claim, wait, keep).await
-    }
-
-    /// Waits until the search index has this revision.
-    ///
-    /// # Errors
-    ///
-    /// [`ServiceError`] if it has not at the deadline.
-    pub async fn indexed(&self, revision: Revision, until: Instant) -> Result<(), ServiceError> {
-        self.service.indexed(&self.name, revision, until).await
+        self.service.recall(&self.name, terms.key.as_ref()).await
     }
 }
 
@@ -191,14 +228,42 @@ impl SessionWait {
         match self.session.renew().await {
             // What woke it is here, and a later wake brings the rest.
             Ok(()) | Err(Unreachable::Behind(_)) => Ok(true),
-            Err(ended @ (Unreachable::Hidden(_) | Unreachable::Over)) => Err(ended),
+            Err(ended @ (Unreachable::Hidden(_) | Unreachable::Over(_))) => Err(ended),
         }
+    }
+
+    /// Returns the session that is waited for.
+    #[must_use]
+    pub fn session(&self) -> &SessionHandle {
+        &self.session
     }
 
     /// Returns the extent of the session's history; revision 0 if the name never had a session.
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.watch.extent()
+    }
+
+    /// Returns true if the server stops.
+    pub async fn is_stopping(&mut self) -> bool {
+        self.watch.is_stopping().await
+    }
+
+    /// Returns true if the last delivered commit was the newest, so that [`changed`](Self::changed) tells of the next.
+    #[must_use]
+    pub fn is_at_head(&self) -> bool {
+        self.watch.is_at_head()
+    }
+
+    /// Returns the text of the commits after a revision, and the last of these, if another reader who may see them shared
+    /// it.
+    pub fn shared(&mut self, after: Revision) -> Option<(Bytes, Revision)> {
+        self.watch.shared(after, self.session.caller.sees_all())
+    }
+
+    /// Shares the text of commits that were delivered with the other readers of the session.
+    pub fn share(&self, shared: SharedText) {
+        self.watch.share(shared);
     }
 
     /// Returns the commits after a revision, a page of them.

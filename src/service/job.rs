@@ -143,7 +143,7 @@ impl WriteJob {
     }
 
     pub(crate) fn session(&self) -> &SessionName {
-        &self.write.terms.session
+        &self.write.session
     }
 
     pub(crate) fn images_in(&self) -> Option<ImagesIn> {

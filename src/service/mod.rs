@@ -12,6 +12,7 @@ mod error;
 mod handle;
 mod heads;
 mod history;
+mod image_bytes;
 mod image_pins;
 mod images;
 mod inbox;
@@ -37,6 +38,7 @@ pub use claims::{NextClaim, Wait};
 pub use error::ServiceError;
 pub use handle::{SessionHandle, SessionWait, Unreachable};
 pub use history::At;
+pub use image_bytes::ImageBytes;
 pub use inbox::{Delivered, Inbox};
 pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
 pub use maintenance::check::{DamagedImage, Soundness, check, check_counted};
@@ -52,19 +54,16 @@ pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
     THUMBNAILS_WAITING_MAX,
 };
+pub use watch::Commits;
 pub use watch::waker::{Heard, NOTICES_MAX, Notice};
-pub use watch::{Commits, Watch};
 pub use writer::patch::Patch;
 
-use crate::board::{
-    Answer, Board, Digest, Epoch, Extent, Json, SessionName, Summary, Terms, Write,
-};
+use crate::board::{Answer, Board, Digest, Epoch, Extent, Json, Key, SessionName, Summary, Write};
 use archive::Archives;
 use claims::queue::Queues;
 use deps::Deps;
 use heads::HeadChecks;
 use history::History;
-pub use images::ImageBytes;
 use images::Images;
 pub use images::chunks::ImagePieces;
 pub use images::uploads::{UPLOADS_MAX, Upload, Uploaded};
@@ -167,20 +166,12 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Damaged`], or the reason why the board cannot be loaded now.
-    pub async fn published(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
+    pub(in crate::service) async fn published(
+        &self,
+        name: &SessionName,
+    ) -> Result<Option<Published>, ServiceError> {
         let Some(session) = self.existing(name)? else { return Ok(None) };
         let published = self.inner.sessions.loader.published(&session).await?;
-        Ok(Some(published).filter(|published| published.board.life().is_some()))
-    }
-
-    /// Returns the published board on a blocking thread, which loads an evicted one itself.
-    ///
-    /// # Errors
-    ///
-    /// As for [`published`](Self::published).
-    pub fn published_here(&self, name: &SessionName) -> Result<Option<Published>, ServiceError> {
-        let Some(session) = self.existing(name)? else { return Ok(None) };
-        let published = self.inner.sessions.loader.published_here(&session)?;
         Ok(Some(published).filter(|published| published.board.life().is_some()))
     }
 
@@ -189,7 +180,10 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Damaged`].
-    pub fn extent(&self, name: &SessionName) -> Result<Option<Extent>, ServiceError> {
+    pub(in crate::service) fn extent(
+        &self,
+        name: &SessionName,
+    ) -> Result<Option<Extent>, ServiceError> {
         Ok(self.existing(name)?.map(|session| session.extent()))
     }
 
@@ -198,7 +192,10 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Damaged`].
-    pub fn summary(&self, name: &SessionName) -> Result<Option<Arc<Summary>>, ServiceError> {
+    pub(in crate::service) fn summary(
+        &self,
+        name: &SessionName,
+    ) -> Result<Option<Arc<Summary>>, ServiceError> {
         Ok(self.existing(name)?.map(|session| session.summary()))
     }
 
@@ -217,14 +214,15 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
-    pub async fn write(
+    pub(in crate::service) async fn write(
         &self,
         write: Write,
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        let is_keyed = write.terms.key.is_some();
-        if is_keyed && let Some(answer) = Box::pin(self.recall(&write.terms)).await? {
+        let key = write.terms.key.as_ref();
+        let is_keyed = key.is_some();
+        if is_keyed && let Some(answer) = Box::pin(self.recall(&write.session, key)).await? {
             return Ok(Reply::Before(answer));
         }
         let written = self.write_with_images(write, images, keep).await;
@@ -268,11 +266,13 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`] if the key belongs to another write.
-    pub async fn recall(&self, terms: &Terms) -> Result<Option<Json>, ServiceError> {
-        let Some(key) = &terms.key else { return Ok(None) };
-        let Some(session) = self.inner.sessions.directory.get(&terms.session) else {
-            return Ok(None);
-        };
+    pub(in crate::service) async fn recall(
+        &self,
+        name: &SessionName,
+        key: Option<&Key>,
+    ) -> Result<Option<Json>, ServiceError> {
+        let Some(key) = key else { return Ok(None) };
+        let Some(session) = self.inner.sessions.directory.get(name) else { return Ok(None) };
         let published = match self.inner.sessions.loader.published(&session).await {
             // The keys of a damaged session are lost; the writer refuses all but its deletion or replacement.
             Err(ServiceError::Damaged) => return Ok(None),

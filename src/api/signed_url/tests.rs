@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Command, Condition, Policy, SessionCommand, Set, Terms, Write};
+use crate::auth::Caller;
+use crate::board::{Command, Policy, SessionCommand, Set, Terms};
 use crate::clock::Clock;
 use crate::service::Reply;
 use crate::store::{SqliteOptions, SqliteStore, SyncLevel};
@@ -41,19 +42,11 @@ impl World {
             qa_pairs: Vec::new(),
         };
         let service = Service::start(Arc::new(store), policy, clock).unwrap();
-        let terms = Terms {
-            session: name(),
-            condition: Condition::default(),
-            fence: None,
-            author: None,
-            bound_to: None,
-            key: None,
-            trace: None,
-        };
         let (settings, labels) = (Set::Keep, Set::Keep);
         let command =
             Command::Session(SessionCommand::Put { settings, labels, qa_pairs: Vec::new() });
-        let reply = service.write(Write { terms, command }, Vec::new(), None).await.unwrap();
+        let session = service.session(&Caller::owner(), &name()).await.unwrap();
+        let reply = session.write(Terms::default(), command, Vec::new(), None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };
         let world = Self { service, board: receipt.board, hand, _home: home };
         world.set(MIDNIGHT_S);

@@ -18,17 +18,17 @@ use super::{
 /// A write, as requested.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// The session, the author and the conditions.
+    /// The session's name.
+    pub session: SessionName,
+    /// The author and the conditions.
     pub terms: Terms,
     /// The command.
     pub command: Command,
 }
 
-/// The terms of a write: everything but the command.
-#[derive(Clone, Debug)]
+/// The terms of a write: everything but the session and the command.
+#[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// The session's name.
-    pub session: SessionName,
     /// The condition.
     pub condition: Condition,
     /// The claim under which the write is made, if named.

@@ -12,7 +12,7 @@ use crate::board::command::{
 };
 use crate::board::log::{Entry, LogName};
 use crate::board::state::StatePath;
-use crate::board::{AgentName, Board, Seq, Version};
+use crate::board::{AgentName, Board, Seq, SessionName, Version};
 
 /// The target of a command: its existence and its version.
 struct Target {
@@ -137,8 +137,9 @@ fn meets(board: &Board, condition: &Condition, target: &Target) -> Result<(), Re
 /// # Errors
 ///
 /// [`Rejected::StaleFence`] or [`Rejected::Precondition`].
-pub fn permits(board: &Board, terms: &Terms) -> Result<(), Rejected> {
-    let write = Write { terms: terms.clone(), command: Command::Session(SessionCommand::Delete) };
+pub fn permits(board: &Board, session: &SessionName, terms: &Terms) -> Result<(), Rejected> {
+    let command = Command::Session(SessionCommand::Delete);
+    let write = Write { session: session.clone(), terms: terms.clone(), command };
     check_fence(board, &write)?;
     check_condition(board, &write).map(drop)
 }

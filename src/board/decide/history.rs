@@ -91,7 +91,7 @@ pub(super) fn ground<'a>(board: &'a Board, write: &'a Write) -> Result<&'a Board
     let Command::Session(SessionCommand::Adopt { board: coming, .. }) = &write.command else {
         return Ok(board);
     };
-    let session = write.terms.session.clone();
+    let session = write.session.clone();
     if board.life.is_some() {
         return Err(Rejected::SessionExists { session });
     }

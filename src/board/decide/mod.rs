@@ -116,7 +116,7 @@ pub fn decide_unread(
     moment: Moment<'_>,
 ) -> Result<Decision, Rejected> {
     let created = Change::Session(SessionChange::Created {
-        name: write.terms.session.clone(),
+        name: write.session.clone(),
         settings: Arc::default(),
         labels: Arc::default(),
     });
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
             agent: write.terms.author.as_ref(),
         };
         let (after, changes) = (ground.clone(), Vec::new());
-        let session = &write.terms.session;
+        let session = &write.session;
         let now = moment.now;
         let mut draft = Self {
             before: board,

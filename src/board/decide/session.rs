@@ -30,7 +30,7 @@ pub(super) fn opening(write: &Write, moment: Moment<'_>) -> Vec<Change> {
         (Settings::default(), Labels::default(), &[][..])
     };
     let mut changes = vec![Change::Session(SessionChange::Created {
-        name: write.terms.session.clone(),
+        name: write.session.clone(),
         settings: Arc::new(settings),
         labels: Arc::new(labels),
     })];

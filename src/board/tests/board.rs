@@ -64,17 +64,7 @@ pub(crate) fn rebased(board: &Board) -> Board {
 /// A write without a condition, by nobody.
 pub(crate) fn write(command: Command) -> Write {
     let session = "sess_1".parse().unwrap();
-    let condition = Condition::default();
-    let terms = Terms {
-        session,
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    Write { terms, command }
+    Write { session, terms: Terms::default(), command }
 }
 
 pub(crate) fn write_if(condition: Condition, command: Command) -> Write {

@@ -22,13 +22,14 @@ use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;
+use crate::api::refusal::no_session;
 use crate::api::signed_url::not_signed;
 use crate::auth::{Caller, Forbidden, RequestOrigin, Scope, Secret, Tokens, Unauthorized};
-use crate::board::{Code, Timestamp};
+use crate::board::Code;
 use crate::fairness::{Client, in_slices};
-use crate::service::Service;
-pub(super) use rights_end::{broken_off, rights_end};
-use rights_end::{end_body_with, end_with, unless_over, why_over};
+use crate::service::{Service, Unreachable};
+pub(super) use rights_end::broken_off;
+use rights_end::{end_body_with, end_with, unless_over};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -73,11 +74,6 @@ impl Guard {
             Err(problem) => return (*problem).into_response(),
         };
         let uri = request.uri().clone();
-        if self.service.has_replicas()
-            && let Some(problem) = Box::pin(self.catch_up(&caller, uri.path())).await
-        {
-            return problem.into_response();
-        }
         // A write that succeeded is reported, even if the rights end meanwhile.
         let reads = is_read(request.method());
         request.extensions_mut().insert(caller.clone());
@@ -98,9 +94,9 @@ impl Guard {
         };
         // The refusal may only be due to a body broken off with the rights.
         if response.status().is_client_error()
-            && let Err(problem) = still_may(&caller, self.tokens.now())
+            && let Err(why) = caller.still_may(self.tokens.now())
         {
-            response = problem.into_response();
+            response = unauthorized(why).into_response();
         }
         if caller.is_signed() {
             response.headers_mut().remove(REVISION_HEADER);
@@ -118,13 +114,6 @@ impl Guard {
             response.extensions_mut().insert(LoggedToken { name, agent });
         }
         end_with(&caller, self.tokens.now(), response)
-    }
-
-    /// Brings the session of a path up to date with what other servers wrote.
-    async fn catch_up(&self, caller: &Caller, path: &str) -> Option<Box<Problem>> {
-        let session = session_of(path).filter(|session| caller.reaches(session))?;
-        let behind = self.service.catch_up(&session).await.err()?;
-        Some(Box::new(Problem::from(behind)))
     }
 
     fn admit(&self, request: &Request) -> Result<Caller, Box<Problem>> {
@@ -205,11 +194,9 @@ impl Guard {
         if !response.headers().contains_key(REVISION_HEADER)
             && !caller.is_signed()
             && let Some(session) = session_of(path)
-            && caller.reaches(&session)
-            && let Ok(Some(extent)) = self.service.extent(&session)
+            && let Some(revision) = self.service.known_revision(caller, &session)
         {
-            let revision = revision_value(extent.revision);
-            response.headers_mut().insert(REVISION_HEADER, revision);
+            response.headers_mut().insert(REVISION_HEADER, revision_value(revision));
         }
     }
 }
@@ -285,11 +272,6 @@ pub(super) fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// Refuses a request whose caller's rights have ended.
-pub(super) fn still_may(caller: &Caller, now: Timestamp) -> Result<(), Problem> {
-    if caller.is_over(now) { Err(unauthorized(why_over(caller))) } else { Ok(()) }
-}
-
 /// Refuses a request without a valid token (RFC 6750).
 fn unauthorized(why: Unauthorized) -> Problem {
     let challenge = match why {
@@ -304,6 +286,24 @@ fn unauthorized(why: Unauthorized) -> Problem {
         }
     };
     Problem::new(Code::Unauthorized, why.to_string()).header(WWW_AUTHENTICATE, challenge)
+}
+
+impl From<Unauthorized> for Problem {
+    fn from(why: Unauthorized) -> Self {
+        unauthorized(why)
+    }
+}
+
+impl From<Unreachable> for Problem {
+    fn from(why: Unreachable) -> Self {
+        match why {
+            Unreachable::Hidden(session) => {
+                Self::from(no_session(&session)).reason("the token does not reach the session")
+            }
+            Unreachable::Over(why) => unauthorized(why),
+            Unreachable::Behind(error) => error.into(),
+        }
+    }
 }
 
 impl From<Forbidden> for Problem {

@@ -42,25 +42,6 @@ pub(crate) fn end_body_with(caller: &Caller, now: Timestamp, body: Body) -> Body
     if body.is_end_stream() { body } else { Ending::of(caller, now, body, Kind::Request, None) }
 }
 
-/// Returns the reason why the caller's rights have ended.
-pub(crate) fn why_over(caller: &Caller) -> Unauthorized {
-    if caller.is_logged_out() {
-        return Unauthorized::LoggedOut;
-    }
-    match (caller.grant(), caller.ended().is_some_and(CancellationToken::is_cancelled)) {
-        // The first token was created meanwhile.
-        (None, _) => Unauthorized::Missing,
-        (Some(_), true) => Unauthorized::Revoked,
-        (Some(_), false) => Unauthorized::Expired,
-    }
-}
-
-/// Waits until the caller's rights end, perhaps for ever, and returns the reason.
-pub(crate) async fn rights_end(caller: &Caller, now: Timestamp) -> Unauthorized {
-    caller.over(now).await;
-    why_over(caller)
-}
-
 /// Does a read; returns the reason if the caller's rights end while it waits. One that never waits, as most, is not
 /// registered for that: all requests of a token share a lock for it.
 pub(crate) async fn unless_over<T>(
@@ -73,7 +54,7 @@ pub(crate) async fn unless_over<T>(
     }
     tokio::select! {
         biased;
-        why = rights_end(caller, now) => Err(why),
+        why = caller.over(now) => Err(why),
         done = read => Ok(done),
     }
 }
@@ -143,7 +124,7 @@ impl Ending {
     /// Ends the body.
     fn end(&mut self) -> Option<Result<Frame<Bytes>, axum::Error>> {
         self.is_over = true;
-        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended(why_over(&self.caller)))))
+        (self.kind != Kind::Events).then(|| Err(axum::Error::new(Ended(self.caller.why_over()))))
     }
 }
 
@@ -244,7 +225,7 @@ mod tests {
         let mut arriving = Arriving::begin(&HeaderMap::new(), body, 100).await.unwrap();
         assert_eq!(arriving.next().await.unwrap().unwrap(), "[1,");
         let refused = arriving.next().await.unwrap_err().into_response();
-        assert!(!caller.is_over(tokens.now()));
+        caller.still_may(tokens.now()).unwrap();
         assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     }
 }

@@ -34,9 +34,9 @@ use crate::api::tag::Tag;
 use crate::api::view::change::write_event;
 use crate::api::view::event::EventBody;
 use crate::api::view::{raw, write_json};
-use crate::auth::{Caller, is_open};
-use crate::board::{Code, Commit, Extent, Revision, SessionName};
-use crate::service::{Commits, Service, ServiceError, SharedText, Watch};
+use crate::auth::is_open;
+use crate::board::{Code, Commit, Extent, Revision};
+use crate::service::{Commits, ServiceError, SessionHandle, SessionWait, SharedText};
 use sse::{Frames, Streams, respond};
 
 /// The header in which a reader names the last event it received.
@@ -89,10 +89,8 @@ pub(super) struct ResyncBody {
     )
 )]
 pub(super) async fn get(
-    State(service): State<Service>,
     State(streams): State<Streams>,
     SessionPath(session): SessionPath,
-    caller: Caller,
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Early> {
@@ -105,9 +103,9 @@ pub(super) async fn get(
     if wait.is_some() && !polls {
         return Err(invalid("wait", "needs Accept: application/json").into());
     }
-    let watch = service.watch(&session)?;
-    let cursor = after.unwrap_or_else(|| watch.extent().revision);
-    let mut events = Events { service, caller, watch, session, wanted, cursor };
+    let commits = session.wait()?;
+    let cursor = after.unwrap_or_else(|| commits.extent().revision);
+    let mut events = Events { commits, wanted, cursor };
     if polls {
         return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
     }
@@ -133,20 +131,21 @@ fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
 
 /// The stream of a session's commits to one reader.
 struct Events {
-    service: Service,
-    caller: Caller,
-    watch: Watch,
-    session: SessionName,
+    commits: SessionWait,
     wanted: Wanted,
     /// The revision read so far.
     cursor: Revision,
 }
 
 impl Events {
+    fn session(&self) -> &SessionHandle {
+        self.commits.session()
+    }
+
     /// Reads the next commits and passes each of them to `write`.
     async fn look(&mut self, mut write: impl FnMut(&Commit, &Self)) -> Result<Look, ServiceError> {
         // Boxed, so that the memory is used only during the read.
-        let commits = match Box::pin(self.watch.commits(self.cursor)).await? {
+        let commits = match Box::pin(self.commits.commits(self.cursor)).await? {
             Commits::These(commits) => commits,
             Commits::Gap => return Ok(Look::Gap),
         };
@@ -154,7 +153,7 @@ impl Events {
         let last = Arc::clone(last);
         let mut is_whole = self.wanted.is_all();
         for commit in &commits {
-            let visible = self.caller.visible(commit);
+            let visible = self.session().caller().visible(commit);
             is_whole &= matches!(visible, Cow::Borrowed(_));
             write(&visible, self);
         }
@@ -163,12 +162,17 @@ impl Events {
         Ok(Look::Examined(Examined { commits: commits.len(), last, is_whole, is_open }))
     }
 
+    /// Waits for more commits; false when the server stops or the reader's rights end.
+    async fn changed(&mut self) -> bool {
+        self.commits.changed().await.unwrap_or(false)
+    }
+
     /// Returns the frames of the next commits if another reader shared them.
     fn shared(&mut self) -> Option<Bytes> {
         if !self.wanted.is_all() {
             return None;
         }
-        let (frames, cursor) = self.watch.shared(self.cursor, self.caller.sees_all())?;
+        let (frames, cursor) = self.commits.shared(self.cursor)?;
         self.cursor = cursor;
         Some(frames)
     }
@@ -202,7 +206,7 @@ impl Events {
     fn write_frame(&self, commit: &Commit, out: &mut String) {
         let Some(changes) = self.wanted.of(commit) else { return };
         push(out, format_args!("id: {}\nevent: {}\ndata: ", commit.revision, commit.kind()));
-        write_event(&self.session, commit, &changes, false, out);
+        write_event(self.session().name(), commit, &changes, false, out);
         out.push_str("\n\n");
     }
 
@@ -215,13 +219,13 @@ impl Events {
 
     /// Moves the cursor to the head and returns its position.
     fn resync_body(&mut self) -> ResyncBody {
-        let Extent { revision, oldest, .. } = self.watch.extent();
+        let Extent { revision, oldest, .. } = self.commits.extent();
         self.cursor = revision;
         ResyncBody { revision: revision.0, oldest_revision: oldest.0 }
     }
 
     /// Returns the available commits, or waits this long for the first ones.
-    async fn poll(&mut self, wait: Duration) -> Result<Page, ServiceError> {
+    async fn poll(&mut self, wait: Duration) -> Result<Page, Early> {
         let until = Instant::now() + wait;
         let (mut events, mut examined) = (String::new(), 0);
         loop {
@@ -230,14 +234,15 @@ impl Events {
                 if !events.is_empty() {
                     events.push(',');
                 }
-                write_event(&reader.session, commit, &changes, true, &mut events);
+                write_event(reader.session().name(), commit, &changes, true, &mut events);
             });
             match look.await? {
                 Look::Gap => return Ok(Page::Resync(self.resync_body())),
                 Look::Examined(page) => examined += page.commits,
-                Look::Nothing => match timeout_at(until, self.watch.changed()).await {
-                    Ok(true) => {}
-                    Ok(false) | Err(_) => break,
+                Look::Nothing => match timeout_at(until, self.commits.changed()).await {
+                    Ok(Ok(true)) => {}
+                    Ok(Err(ended)) => return Err(ended.into()),
+                    Ok(Ok(false)) | Err(_) => break,
                 },
             }
             if !events.is_empty() || examined >= EXAMINED_MAX {
@@ -271,10 +276,10 @@ struct Examined {
 impl Frames for Events {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if self.watch.is_at_head() && !self.watch.changed().await {
+            if self.commits.is_at_head() && !self.changed().await {
                 return None;
             }
-            if self.watch.is_stopping().await {
+            if self.commits.is_stopping().await {
                 return None;
             }
             if let Some(frames) = self.shared() {
@@ -285,20 +290,20 @@ impl Frames for Events {
             let look = match Box::pin(self.frames(&mut out)).await {
                 Ok(look) => look,
                 Err(error) => {
-                    tracing::error!(%error, session = %self.session, "a stream of events ended");
+                    tracing::error!(%error, session = %self.session(), "a stream of events ended");
                     return None;
                 }
             };
             let frames = Bytes::from(out);
             if let Look::Examined(Examined { last, is_whole: true, is_open, .. }) = &look {
                 let (last, is_open, text) = (Arc::clone(last), *is_open, frames.clone());
-                self.watch.share(SharedText { after, last, is_open, text });
+                self.commits.share(SharedText { after, last, is_open, text });
             }
             if !frames.is_empty() {
                 return Some(frames);
             }
             match look {
-                Look::Nothing if !self.watch.changed().await => return None,
+                Look::Nothing if !self.changed().await => return None,
                 Look::Nothing => {}
                 // A reader that wants few commits of a long history must not occupy a worker.
                 Look::Examined(_) | Look::Gap => tokio::task::yield_now().await,
@@ -320,14 +325,14 @@ enum Page {
 impl Page {
     fn respond(self, events: &Events, headers: &HeaderMap) -> Result<Response, Early> {
         let next = events.cursor;
-        let more = events.watch.extent().revision > next;
+        let more = events.commits.extent().revision > next;
         let (found, resync) = match self {
             Self::Events(events) => (Some(raw(format!("[{events}]"))), None),
             Self::Resync(resync) => (None, Some(resync)),
         };
         let mut text = String::new();
         write_json(&EventPage { events: found, resync, next: next.0, more }, &mut text);
-        let tag = Tag::of_bytes(events.service.epoch(), text.as_bytes());
+        let tag = Tag::of_bytes(events.session().service().epoch(), text.as_bytes());
         let answer = Answer::of(next).tag(&tag);
         if is_known(headers, &tag)? {
             return Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED)));

@@ -7,7 +7,6 @@ use super::LOOKS_MAX;
 use crate::api::address::session_url;
 use crate::api::pieces::Pieces;
 use crate::api::tag::{Rendering, Resource, Tag};
-use crate::board::SessionName;
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::body::{linger, media_type, unsupported};
@@ -17,7 +16,7 @@ use crate::http::response::problem::Problem;
 use crate::http::response::{Answer, NDJSON};
 use crate::http::write::Writing;
 use crate::http::write::response::WrittenBody;
-use crate::service::{Cut, Export, Published, ServiceError};
+use crate::service::{Cut, Export, Published, ServiceError, SessionHandle};
 
 /// Export a session as an archive
 ///
@@ -39,7 +38,7 @@ pub(crate) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     reading.caller.sees_all_memories()?;
-    if let Err(ServiceError::Damaged) = reading.service.published(&session).await {
+    if let Err(ServiceError::Damaged) = session.published().await {
         return damaged(&session, reading).await;
     }
     // The archive changes when history is compacted.
@@ -51,7 +50,7 @@ pub(crate) async fn get(
         let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
         match reading.service.export(board).await {
             // The history was compacted meanwhile; the next attempt uses the new base.
-            Err(ServiceError::Compacted { .. }) => {}
+            Err(ServiceError::Compacted { .. }) => session.renew().await?,
             export => return Ok(answer.body(NDJSON, chunked::body(export?).await?)),
         }
     }
@@ -59,13 +58,13 @@ pub(crate) async fn get(
 }
 
 /// Exports the readable part of a session that is not served.
-async fn damaged(session: &SessionName, mut reading: Reading) -> Result<Response, Early> {
+async fn damaged(session: &SessionHandle, mut reading: Reading) -> Result<Response, Early> {
     // A damaged session has nothing to wait for.
     for waits in ["min_revision", "wait"] {
         reading.params.text(waits)?;
     }
     std::mem::take(&mut reading.params).finish()?;
-    let (export, Cut { version, revision, .. }) = reading.service.export_damaged(session).await?;
+    let (export, Cut { version, revision, .. }) = session.export_damaged().await?;
     let rendering = Rendering::of(Resource::Session, version);
     let rendering = rendering.in_format(format!("archive up to {revision}"));
     let answer = Answer::of(revision).tag(&Tag::of(reading.service.epoch(), &rendering, ""));

@@ -41,10 +41,9 @@ pub(crate) async fn get(
     let limit = reading.params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT);
     let skip = reading.params.count("after", 0, u64::MAX)?.unwrap_or(0);
     let from = from.ok_or_else(|| invalid("from", "is needed: a revision or a checkpoint"))?;
-    let service = reading.service.clone();
     let ends = |now: &Board| -> Result<(Revision, Revision), ServiceError> {
-        let last = to.as_ref().map_or(Ok(now.revision()), |to| service.revision_at(now, to));
-        Ok((service.revision_at(now, &from)?, last?))
+        let last = to.as_ref().map_or(Ok(now.revision()), |to| to.revision(now));
+        Ok((from.revision(now)?, last?))
     };
     let rendering = |now: &Published| {
         let (first, last) = ends(&now.board)?;
@@ -52,11 +51,11 @@ pub(crate) async fn get(
     };
     let (answer, now) = reading.published(&session, rendering).await?;
     let (first, last) = ends(&now.board)?;
-    let before = service.board_at(&now, &At::Revision(first)).await?;
-    let after = service.board_at(&now, &At::Revision(last)).await?;
+    let before = session.board_at(&now, &At::Revision(first)).await?;
+    let after = session.board_at(&now, &At::Revision(last)).await?;
     let caller = reading.caller.clone();
     let page = compared(caller, before, after, skip, limit).await?;
-    let pieces = DiffPieces::new(session, (first, last), skip, page);
+    let pieces = DiffPieces::new(session.name().clone(), (first, last), skip, page);
     let answer = answer.header(REVISION_HEADER, revision_value(last));
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }

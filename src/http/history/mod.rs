@@ -79,14 +79,14 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
-    let source = writing.elsewhere(to).await?;
+    let source = writing.redirect(&to).await?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
     let board = writing.board_at(&source, at.as_ref()).await?;
     let at = board.revision().0;
     writing
-        .fork(board, source, move |written| {
+        .fork(board, source.name().clone(), move |written| {
             let board = &written.receipt.board;
             let session = written.session;
             let (tag, revision) = (written.session_tag(), board.revision().0);

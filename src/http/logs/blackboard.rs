@@ -104,7 +104,8 @@ pub(crate) async fn get(
         |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
     let (answer, board) = reading.of(&session, rendering).await?;
     let answer = answer.header(EMPTY_HEADER, emptiness(&board));
-    let pieces = BoardPieces::new(reading.service, board, session, images, with_state);
+    let pieces =
+        BoardPieces::new(reading.service, board, session.name().clone(), images, with_state);
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }
 

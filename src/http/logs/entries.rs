@@ -51,7 +51,7 @@ pub(crate) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let view = View {
-        session: session.clone(),
+        session: session.name().clone(),
         keys: keys_param(&mut reading.params)?,
         images: images_param(&mut reading.params)?.unwrap_or(ImagesShown::Url),
     };

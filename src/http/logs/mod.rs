@@ -51,9 +51,9 @@ pub(super) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let lines = prefers(&reading.headers, &[NDJSON, "application/jsonl"]);
-    let query = LogQuery::params(&session, lines, &mut reading.params)?;
+    let query = LogQuery::params(session.name(), lines, &mut reading.params)?;
     let (format, media_type) = if query.lines() { ("lines", NDJSON) } else { ("", JSON) };
-    let mut sought = SoughtPage::new(&session, &log, &query, format);
+    let mut sought = SoughtPage::new(session.name(), &log, &query, format);
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     if let Some(page) = query.kept(&board, &log).await? {
         return Ok(answer.body(media_type, segments::body(page, reading.service, board).await?));

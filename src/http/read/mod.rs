@@ -23,8 +23,8 @@ use crate::api::refusal::Refusal;
 use crate::api::refusal::no_session;
 use crate::api::tag::{Rendering, Tag};
 use crate::auth::{Caller, Forbidden};
-use crate::board::{Board, SessionName};
-use crate::service::{At, Published, Service, ServiceError};
+use crate::board::Board;
+use crate::service::{At, Published, Service, ServiceError, SessionHandle, Unreachable};
 use shared_scans::{Listed, Lists, Look};
 use wait::{Patience, Sought, wait_param};
 
@@ -79,6 +79,12 @@ impl From<Forbidden> for Early {
     }
 }
 
+impl From<Unreachable> for Early {
+    fn from(why: Unreachable) -> Self {
+        Self::Refused(why.into())
+    }
+}
+
 impl From<ServiceError> for Early {
     fn from(error: ServiceError) -> Self {
         Self::Refused(error.into())
@@ -123,7 +129,7 @@ impl Reading {
     /// `rendering` says what is shown of the board, or refuses.
     pub(super) async fn of(
         &mut self,
-        session: &SessionName,
+        session: &SessionHandle,
         mut rendering: impl FnMut(&Board) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Arc<Board>), Early> {
         let rendering = move |now: &Published| rendering(&now.board);
@@ -134,7 +140,7 @@ impl Reading {
     /// Returns what is published now, for resources that have no past or show more than the board.
     pub(super) async fn published(
         &mut self,
-        session: &SessionName,
+        session: &SessionHandle,
         rendering: impl FnMut(&Published) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Published), Early> {
         self.seek(session, None, &mut There { session, rendering }).await
@@ -143,7 +149,7 @@ impl Reading {
     /// Returns what is sought, now or at a past revision.
     pub(super) async fn seek_at(
         &mut self,
-        session: &SessionName,
+        session: &SessionHandle,
         sought: &mut impl Sought,
     ) -> Result<(Answer, Published), Early> {
         let at = self.params.parsed("at")?;
@@ -161,7 +167,7 @@ impl Reading {
     /// reached, or the server shuts down.
     pub(super) async fn seek(
         &mut self,
-        session: &SessionName,
+        session: &SessionHandle,
         at: Option<At>,
         sought: &mut impl Sought,
     ) -> Result<(Answer, Published), Early> {
@@ -171,9 +177,9 @@ impl Reading {
         if sought.may_come() {
             check_known(&self.headers)?;
         }
-        let (mut watch, mut stopping) = (None, false);
+        let (mut waiting, mut stopping) = (None, false);
         loop {
-            let now = self.service.published(session).await?;
+            let now = session.published().await?;
             let deadline = patience.deadline(now.as_ref());
             let reached = patience.reached(now.as_ref());
             if stopping || Instant::now() >= deadline {
@@ -185,12 +191,12 @@ impl Reading {
             } else if let Some(found) = self.look(now, sought).await? {
                 return Ok(found);
             }
-            match &mut watch {
-                // Changes before the watch began are seen by one more look.
-                None => watch = Some(self.service.watch(session)?),
-                Some(watch) => {
-                    let changed = Box::pin(timeout_at(deadline, watch.changed())).await;
-                    stopping = changed.is_ok_and(|changed| !changed);
+            match &mut waiting {
+                // Changes before the wait began are seen by one more look.
+                None => waiting = Some(session.wait()?),
+                Some(waiting) => {
+                    let changed = Box::pin(timeout_at(deadline, waiting.changed())).await;
+                    stopping = !changed.unwrap_or(Ok(true))?;
                 }
             }
         }
@@ -213,18 +219,18 @@ impl Reading {
         &self,
         at: Option<At>,
         now: Option<Published>,
-        session: &SessionName,
+        session: &SessionHandle,
         sought: &mut impl Sought,
     ) -> Result<(Answer, Published), Early> {
         let shown = match (now, at) {
             (Some(now), Some(at)) => {
-                let board = Box::pin(self.service.board_at(&now, &at)).await?;
+                let board = Box::pin(session.board_at(&now, &at)).await?;
                 Some(Published { board, ..now })
             }
             (now, _) => now,
         };
         let rendering = sought.at_last(shown.as_ref())?;
-        let shown = shown.ok_or_else(|| no_session(session))?;
+        let shown = shown.ok_or_else(|| no_session(session.name()))?;
         match self.begun(&shown, &rendering)? {
             (answer, false) => Ok((answer, shown)),
             (answer, true) => Err(Early::bare(answer.status(StatusCode::NOT_MODIFIED))),
@@ -286,7 +292,7 @@ impl Reading {
 
 /// A resource that is refused if its session does not exist, without waiting.
 struct There<'a, F> {
-    session: &'a SessionName,
+    session: &'a SessionHandle,
     rendering: F,
 }
 
@@ -296,7 +302,7 @@ impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for There
     }
 
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
-        let now = now.ok_or_else(|| no_session(self.session))?;
+        let now = now.ok_or_else(|| no_session(self.session.name()))?;
         Ok((self.rendering)(now)?)
     }
 }

@@ -10,20 +10,19 @@ use super::wait::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
 use crate::api::tag::{Rendering, Resource};
-use crate::board::{Board, Code, Revision, SessionName, StatePath, StateValue};
+use crate::board::{Board, Code, Revision, StatePath, StateValue};
 use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
 use crate::http::response::{REVISION_HEADER, revision_value};
-use crate::service::{Published, Service};
+use crate::service::{Published, SessionHandle};
 
 /// The maximum size of a value that the refusal of an unmet condition shows.
 const CURRENT_BYTES_MAX: u64 = 64 << 10;
 
 /// A value of the state, perhaps with a condition to wait for.
 pub(crate) struct SoughtValue<'a> {
-    pub(crate) service: Service,
-    pub(crate) session: &'a SessionName,
+    pub(crate) session: &'a SessionHandle,
     pub(crate) path: &'a StatePath,
     pub(crate) until: Option<Until>,
 }
@@ -38,12 +37,12 @@ impl SoughtValue<'_> {
         let value = self.value(now);
         let holds = match &self.until {
             None | Some(Until::Equals(_)) if now.is_none() => {
-                return Err(no_session(self.session).into());
+                return Err(no_session(self.session.name()).into());
             }
             None | Some(Until::Exists) => value.is_some(),
             Some(Until::Equals(json)) => value.as_ref().is_some_and(|v| v.equals(json.text())),
             Some(Until::Absent) if value.is_none() => {
-                return Err(gone(last_revision(&self.service, self.session, now)?));
+                return Err(gone(last_revision(self.session, now)?));
             }
             Some(Until::Absent) => false,
         };
@@ -69,7 +68,7 @@ impl Sought for SoughtValue<'_> {
         if let Some(rendering) = self.held(now)? {
             return Ok(rendering);
         }
-        let revision = last_revision(&self.service, self.session, now)?;
+        let revision = last_revision(self.session, now)?;
         Err(match &self.until {
             Some(_) => not_met(revision, self.value(now).and_then(|value| current(&value))),
             None => no_value(self.path, revision).into(),
@@ -79,7 +78,7 @@ impl Sought for SoughtValue<'_> {
 
 /// A part of a board that exists, perhaps with a condition to wait for.
 pub(crate) struct SoughtPart<'a, R, H, C> {
-    pub(crate) session: &'a SessionName,
+    pub(crate) session: &'a SessionHandle,
     /// Says what is shown of the board, or refuses.
     pub(crate) rendering: R,
     /// Returns true if the condition holds.
@@ -99,14 +98,14 @@ where
     }
 
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
-        let Some(now) = now else { return Err(no_session(self.session).into()) };
+        let Some(now) = now else { return Err(no_session(self.session.name()).into()) };
         let rendering = (self.rendering)(&now.board)?;
         let holds = self.until.as_ref().is_none_or(|holds| holds(&now.board));
         Ok(holds.then_some(rendering))
     }
 
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
-        let Some(now) = now else { return Err(no_session(self.session).into()) };
+        let Some(now) = now else { return Err(no_session(self.session.name()).into()) };
         let rendering = (self.rendering)(&now.board)?;
         match &self.until {
             Some(holds) if !holds(&now.board) => {
@@ -119,15 +118,14 @@ where
 
 /// A session, perhaps with a condition to wait for.
 pub(crate) struct SoughtSession<'a> {
-    pub(crate) service: Service,
-    pub(crate) session: &'a SessionName,
+    pub(crate) session: &'a SessionHandle,
     pub(crate) sight: Sight,
     pub(crate) until: Option<Until>,
 }
 
 impl SoughtSession<'_> {
     fn last_revision(&self, now: Option<&Published>) -> Result<Revision, Early> {
-        last_revision(&self.service, self.session, now)
+        last_revision(self.session, now)
     }
 }
 
@@ -151,7 +149,7 @@ impl Sought for SoughtSession<'_> {
             (None | Some(Until::Exists | Until::Equals(_)), Some(now)) => {
                 Ok(self.sight.rendering(now.board.extent(), now.history_bytes))
             }
-            (None, None) => Err(no_session(self.session).into()),
+            (None, None) => Err(no_session(self.session.name()).into()),
             (Some(Until::Absent), None) => Err(gone(self.last_revision(now)?)),
             (Some(Until::Exists | Until::Equals(_)), None) | (Some(Until::Absent), Some(_)) => {
                 Err(not_met(self.last_revision(now)?, None))
@@ -161,14 +159,10 @@ impl Sought for SoughtSession<'_> {
 }
 
 /// Returns the last revision of a session's name, even if the session does not exist.
-fn last_revision(
-    service: &Service,
-    session: &SessionName,
-    now: Option<&Published>,
-) -> Result<Revision, Early> {
+fn last_revision(session: &SessionHandle, now: Option<&Published>) -> Result<Revision, Early> {
     match now {
         Some(now) => Ok(now.board.revision()),
-        None => Ok(service.watch(session)?.extent().revision),
+        None => Ok(session.wait()?.extent().revision),
     }
 }
 

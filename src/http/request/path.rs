@@ -1,40 +1,39 @@
 //! Extractors for the resources named in a path, and for the author.
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRef, FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use crate::api::address::percent_decode;
 use crate::api::address::{InvalidStatePath, state_path};
-use crate::api::refusal::no_session;
 use crate::board::{
-    AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, SessionName,
-    StatePath,
+    AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, StatePath,
 };
 use crate::http::access::{caller_of, is_read};
 use crate::http::response::problem::Problem;
 use crate::http::response::problem::{no_part, no_route};
+use crate::service::{Service, SessionHandle};
 
 /// The header that names the agent of a request, unless its token does.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
 
 /// The session of a path.
-pub(crate) struct SessionPath(pub(crate) SessionName);
+pub(crate) struct SessionPath(pub(crate) SessionHandle);
 
 /// The log of a path: one of the four, or an agent's memory.
 pub(crate) struct LogPath {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) log: LogName,
 }
 
 /// The entry of a path.
 pub(crate) struct EntryPath {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) log: LogName,
     pub(crate) seq: Seq,
 }
 
 /// The agent of a path.
 pub(crate) struct AgentPath {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) agent: AgentName,
 }
 
@@ -43,13 +42,13 @@ pub(crate) struct CheckpointPath(pub(crate) CheckpointName);
 
 /// The blob of a path.
 pub(crate) struct BlobPath {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) sha256: Digest,
 }
 
 /// The state path of a path.
 pub(crate) struct StateAt {
-    pub(crate) session: SessionName,
+    pub(crate) session: SessionHandle,
     pub(crate) path: StatePath,
 }
 
@@ -58,7 +57,7 @@ pub(crate) struct Author(pub(crate) Option<AgentName>);
 
 #[derive(Clone)]
 struct Named {
-    session: SessionName,
+    session: SessionHandle,
     log: Option<LogName>,
     seq: Option<Seq>,
     checkpoint: Option<CheckpointName>,
@@ -66,7 +65,11 @@ struct Named {
 }
 
 impl Named {
-    async fn read<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn read<S>(parts: &mut Parts, state: &S) -> Result<Self, Problem>
+    where
+        S: Send + Sync,
+        Service: FromRef<S>,
+    {
         if let Some(named) = parts.extensions.get::<Self>() {
             return Ok(named.clone());
         }
@@ -77,12 +80,8 @@ impl Named {
         let param = |name: &str| params.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
         let session = param("session").unwrap_or_default();
         let session = session.parse().map_err(|why| invalid_name("session", why))?;
-        // To a caller who may not reach a session, the session does not exist.
         let caller = caller_of(parts)?;
-        if !caller.reaches(&session) {
-            let refused = Problem::from(no_session(&session));
-            return Err(refused.reason("the token does not reach the session"));
-        }
+        let session = Box::pin(Service::from_ref(state).session(&caller, &session)).await?;
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
                 let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
@@ -144,7 +143,11 @@ fn invalid_name(whose: &str, why: InvalidName) -> Problem {
     Problem::new(Code::InvalidName, format!("the {whose}'s name is invalid: {why}"))
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
+impl<S> FromRequestParts<S> for SessionPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -152,7 +155,11 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for LogPath {
+impl<S> FromRequestParts<S> for LogPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -162,7 +169,11 @@ impl<S: Send + Sync> FromRequestParts<S> for LogPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
+impl<S> FromRequestParts<S> for EntryPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -172,7 +183,11 @@ impl<S: Send + Sync> FromRequestParts<S> for EntryPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
+impl<S> FromRequestParts<S> for AgentPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -183,7 +198,11 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
+impl<S> FromRequestParts<S> for CheckpointPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -195,7 +214,11 @@ impl<S: Send + Sync> FromRequestParts<S> for CheckpointPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for BlobPath {
+impl<S> FromRequestParts<S> for BlobPath
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -206,7 +229,11 @@ impl<S: Send + Sync> FromRequestParts<S> for BlobPath {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for StateAt {
+impl<S> FromRequestParts<S> for StateAt
+where
+    S: Send + Sync,
+    Service: FromRef<S>,
+{
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

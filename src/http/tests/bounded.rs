@@ -21,9 +21,9 @@ use crate::api::params::Params;
 use crate::api::pieces::Pieces;
 use crate::api::segments::Segments;
 use crate::api::yielding::{TURN_BYTES_MAX, Turns};
+use crate::auth::Caller;
 use crate::board::{
-    Board, Command, Condition, Image, Item, LogCommand, LogName, Policy, Screenshot, SessionName,
-    Terms, Write,
+    Board, Command, Image, Item, LogCommand, LogName, Policy, Screenshot, SessionName, Terms,
 };
 use crate::clock::Clock;
 use crate::http::response::chunked;
@@ -58,18 +58,9 @@ impl World {
     }
 
     async fn append(&self, log: LogName, item: Item, images: Vec<ImageBytes>) -> Arc<Board> {
-        let condition = Condition::default();
-        let terms = Terms {
-            session: name(),
-            condition,
-            fence: None,
-            author: None,
-            bound_to: None,
-            key: None,
-            trace: None,
-        };
         let command = Command::Log(log, LogCommand::Append { items: vec![item] });
-        let reply = self.service.write(Write { terms, command }, images, None).await.unwrap();
+        let session = self.service.session(&Caller::owner(), &name()).await.unwrap();
+        let reply = session.write(Terms::default(), command, images, None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };
         receipt.board
     }

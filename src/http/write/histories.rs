@@ -9,30 +9,25 @@ use super::Writing;
 use super::response::{ShapeResult, Written};
 use crate::api::refusal::{no_session, refused};
 use crate::api::tag::Resource;
-use crate::board::{
-    Board, Command, Condition, Hashing, Rejected, SessionName, Terms, Write, permits,
-};
+use crate::board::{Board, Command, Condition, Hashing, Rejected, SessionName, Terms, permits};
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::response::problem::Problem;
 use crate::http::response::unwritten;
-use crate::service::{At, Import, Imported, ServiceError};
+use crate::service::{At, Import, Imported, ServiceError, SessionHandle};
 
 impl Writing {
     /// Returns the session that this writes.
-    pub(in crate::http) fn session(&self) -> &SessionName {
+    pub(in crate::http) fn session(&self) -> &SessionHandle {
         &self.session
     }
 
-    /// Redirects the write to another session, brought up to date, and returns the session in the path.
-    pub(in crate::http) async fn elsewhere(
+    /// Redirects the write to another session, and returns the session in the path.
+    pub(in crate::http) async fn redirect(
         &mut self,
-        session: SessionName,
-    ) -> Result<SessionName, Problem> {
-        if !self.caller.reaches(&session) {
-            return Err(no_session(&session).into());
-        }
-        self.service.catch_up(&session).await?;
-        Ok(std::mem::replace(&mut self.session, session))
+        to: &SessionName,
+    ) -> Result<SessionHandle, Problem> {
+        let to = self.session.service().session(self.caller(), to).await?;
+        Ok(std::mem::replace(&mut self.session, to))
     }
 
     /// Returns the first response if this is a repeat. The session's past board is not needed for that.
@@ -40,7 +35,7 @@ impl Writing {
         &self,
         resource: &Resource,
     ) -> Result<Option<Response>, Problem> {
-        let kept = self.service.recall(&self.terms(resource)?).await?;
+        let kept = self.session.recall(&self.terms(resource)?).await?;
         let Some(kept) = kept else { return Ok(None) };
         Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
     }
@@ -48,13 +43,13 @@ impl Writing {
     /// Returns a session's board at a point in its history, or the current board if no point is given.
     pub(in crate::http) async fn board_at(
         &self,
-        session: &SessionName,
+        session: &SessionHandle,
         at: Option<&At>,
     ) -> Result<Arc<Board>, Problem> {
-        let published = self.service.published(session).await?;
-        let published = published.ok_or_else(|| no_session(session))?;
+        let published = session.published().await?;
+        let published = published.ok_or_else(|| no_session(session.name()))?;
         let board = match at {
-            Some(at) => self.service.board_at(&published, at).await?,
+            Some(at) => session.board_at(&published, at).await?,
             None => published.board,
         };
         if board.life().is_none() {
@@ -72,13 +67,13 @@ impl Writing {
         fork_of: SessionName,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let board = match self.caller.limited_to() {
+        let board = match self.caller().limited_to() {
             Some(own) => Arc::new(board.remembering_only(own)),
             None => board,
         };
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.fork(terms, board, fork_of, keep).await;
+        let reply = self.session.fork(terms, board, fork_of, keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
@@ -91,7 +86,7 @@ impl Writing {
         self.finish_query()?;
         let max = ARCHIVE_BODY_BYTES_MAX;
         let mut arriving = Arriving::begin(&self.headers, body, max).await?;
-        let import = match self.service.import(&self.session).await {
+        let import = match self.session.import().await {
             Ok(import) => import,
             Err(error) => return self.not_imported(error, arriving).await,
         };
@@ -99,7 +94,7 @@ impl Writing {
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
         let reply = match imported {
-            Some(imported) => self.service.adopt_import(terms, imported, keep).await,
+            Some(imported) => self.session.adopt_import(terms, imported, keep).await,
             None => Err(ServiceError::Fault),
         };
         self.answer(&Resource::Session, reply, &*shape).await
@@ -161,7 +156,7 @@ impl Writing {
     ) -> Result<Response, Problem> {
         let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.restore(terms, then, keep).await;
+        let reply = self.session.restore(terms, then, keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
@@ -177,17 +172,17 @@ impl Writing {
         }
         let board = self.board_at(&self.session, None).await?;
         let terms = self.terms(&resource)?;
-        if let Err(rejected) = permits(&board, &terms) {
+        if let Err(rejected) = permits(&board, self.session.name(), &terms) {
             let error = ServiceError::Rejected { rejected, revision: Some(board.revision()) };
             return Err(self.refusal(&resource, error).await);
         }
-        self.service.purge(&self.session, terms.author.as_ref()).await?;
+        self.session.purge(terms.author.as_ref()).await?;
         // The terms were checked already; writes made meanwhile no longer matter.
         let terms = Terms { condition: Condition::default(), fence: None, ..terms };
         let nothing = Command::Transact(Box::default());
-        let (write, shape) = (Write { terms, command: nothing }, Arc::new(shape));
-        let keep = self.keep(&write.terms, &shape);
-        let reply = self.service.write(write, Vec::new(), keep).await;
+        let shape = Arc::new(shape);
+        let keep = self.keep(&terms, &shape);
+        let reply = self.session.write(terms, nothing, Vec::new(), keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 }

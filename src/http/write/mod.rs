@@ -18,7 +18,6 @@ use axum::response::Response;
 use serde_json::value::RawValue;
 
 use super::access::session_detail::Sight;
-use super::access::{caller_of, still_may};
 use super::request::body::{BodyBytes, BodyRoom, read};
 use super::request::conditions::condition;
 use super::request::idempotency::Repeat;
@@ -35,10 +34,12 @@ use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
-    AgentName, BlobPlace, Command, Current, Extent, Fence, ImagesShown, Json, Rejected, Revision,
-    Seq, SessionCommand, SessionName, Terms, TraceId, Version, Write,
+    AgentName, BlobPlace, Command, Current, Epoch, Extent, Fence, ImagesShown, Json, Rejected,
+    Revision, Seq, SessionCommand, Terms, TraceId, Version,
 };
-use crate::service::{ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError};
+use crate::service::{
+    ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError, SessionHandle,
+};
 use response::{ShapeResult, Shaped, Written};
 
 /// The maximum size of a resource that a refused condition shows.
@@ -46,11 +47,9 @@ const CURRENT_BYTES_MAX: usize = 64 << 10;
 
 /// A write between its request and the service.
 pub(super) struct Writing {
-    service: Service,
+    session: SessionHandle,
     room: BodyRoom,
-    session: SessionName,
     author: Option<AgentName>,
-    caller: Caller,
     pub(super) headers: HeaderMap,
     /// The rest of the query. The handler takes its own parameters before it takes the body.
     pub(super) params: Params,
@@ -74,16 +73,13 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
         let Author(author) = Author::from_request_parts(parts, state).await?;
-        let caller = caller_of(parts)?;
         let params = Params::from_request_parts(parts, state).await?;
         let repeat = Repeat::of(parts)?;
         let trace = Trace::of(&parts.headers).map(|trace| trace.id());
         Ok(Self {
-            service: Service::from_ref(state),
-            room: BodyRoom::from_ref(state),
             session,
+            room: BodyRoom::from_ref(state),
             author,
-            caller,
             // The last to ask for them.
             headers: std::mem::take(&mut parts.headers),
             params,
@@ -99,7 +95,11 @@ where
 impl Writing {
     /// Returns the caller.
     pub(super) fn caller(&self) -> &Caller {
-        &self.caller
+        self.session.caller()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.session.service().epoch()
     }
 
     /// Finishes the query and reads a body of at most `max` bytes.
@@ -154,11 +154,11 @@ impl Writing {
         images: Vec<ImageBytes>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        self.caller.permits(&command)?;
+        self.caller().permits(&command)?;
         self.describes = matches!(command, Command::Session(SessionCommand::Put { .. }));
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.write(Write { terms, command }, images, keep).await;
+        let reply = self.session.write(terms, command, images, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 
@@ -172,33 +172,32 @@ impl Writing {
     ) -> Result<Response, Problem> {
         if let Patch::Json(_) = patch {
             // A patch's tests and missing paths reveal the entry's content.
-            self.caller.needs(Scope::Read)?;
+            self.caller().needs(Scope::Read)?;
         }
         let resource = Resource::Entry(log.clone(), seq);
         let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.patch_entry(terms, log, seq, patch, keep).await;
+        let reply = self.session.patch_entry(terms, log, seq, patch, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 
     fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
         // Reading the body may have taken long.
-        still_may(&self.caller, self.service.now())?;
-        let session = match self.service.extent(&self.session) {
+        self.caller().still_may(self.session.service().now())?;
+        let session = match self.session.extent() {
             // The writer reports which operations a damaged session permits.
             Err(ServiceError::Damaged) => None,
             extent => extent?.map(|extent| extent.session),
         };
         Ok(Terms {
-            session: self.session.clone(),
-            condition: condition(&self.headers, self.service.epoch(), session, resource)?,
+            condition: condition(&self.headers, self.epoch(), session, resource)?,
             fence: self.fence,
             author: self.author.clone(),
-            bound_to: self.caller.kept_to().cloned(),
+            bound_to: self.caller().kept_to().cloned(),
             key: self
                 .repeat
                 .as_ref()
-                .map(|repeat| repeat.key(self.author.as_ref(), self.caller.identity())),
+                .map(|repeat| repeat.key(self.author.as_ref(), self.caller().identity())),
             trace: self.trace,
         })
     }
@@ -209,9 +208,8 @@ impl Writing {
         tag: &str,
         resource: &Resource,
     ) -> Result<Option<Version>, ServiceError> {
-        let version =
-            |now: Extent| version(tag, false, self.service.epoch(), now.session, resource);
-        Ok(self.service.extent(&self.session)?.and_then(version))
+        let version = |now: Extent| version(tag, false, self.epoch(), now.session, resource);
+        Ok(self.session.extent()?.and_then(version))
     }
 
     /// Returns the shape of the response to store with the key, if there is one. The writer calls it.
@@ -221,8 +219,8 @@ impl Writing {
     {
         terms.key.as_ref()?;
         let (shape, session, caller) =
-            (Arc::clone(shape), self.session.clone(), self.caller.clone());
-        let epoch = self.service.epoch();
+            (Arc::clone(shape), self.session.name().clone(), self.caller().clone());
+        let epoch = self.epoch();
         Some(Arc::new(move |receipt: &Receipt| {
             let (session, caller) = (&session, &caller);
             shape(&Written { receipt, session, epoch, caller, keyed: true }).ok()?.keep()
@@ -237,8 +235,8 @@ impl Writing {
     ) -> Result<Response, Problem> {
         let shaped = match reply {
             Ok(Reply::Now(receipt)) => {
-                let epoch = self.service.epoch();
-                let (session, caller) = (&self.session, &self.caller);
+                let epoch = self.epoch();
+                let (session, caller) = (self.session.name(), self.caller());
                 let keyed = self.repeat.is_some();
                 shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
             }
@@ -251,7 +249,7 @@ impl Writing {
     /// Replays a response. The key may come with another token of the same agent, so the rights of this token decide
     /// what the response shows.
     fn again(&self, kept: &Json) -> ShapeResult {
-        Shaped::again(kept)?.seen_with(Sight::of(&self.caller), self.describes)
+        Shaped::again(kept)?.seen_with(Sight::of(self.caller()), self.describes)
     }
 
     /// Adds the current tag and the current entry to the refusal of a condition, and the place of an item to the refusal
@@ -276,7 +274,7 @@ impl Writing {
             problem = problem.header(header::ETAG, tag_value(&tag));
         }
         if let Some(current) = current
-            && self.caller.may(Scope::Read)
+            && self.caller().may(Scope::Read)
             && let Some(text) = self.shown(&current).await
         {
             problem = problem.member("current", &text);
@@ -286,12 +284,12 @@ impl Writing {
 
     /// Returns the tag that a read of the resource has, if the resource is unchanged.
     fn present_tag(&self, version: Version, resource: &Resource) -> Tag {
-        let epoch = self.service.epoch();
+        let epoch = self.epoch();
         if matches!(resource, Resource::Session)
-            && let Ok(Some(now)) = self.service.summary(&self.session)
+            && let Ok(Some(now)) = self.session.summary()
             && now.version() == version
         {
-            let rendering = Sight::of(&self.caller).rendering(now.extent, now.history_bytes);
+            let rendering = Sight::of(self.caller()).rendering(now.extent, now.history_bytes);
             return Tag::of(epoch, &rendering, "");
         }
         Tag::new(epoch, version, resource)
@@ -301,10 +299,15 @@ impl Writing {
         let mut text = String::new();
         match current {
             Current::Entry(entry) => {
-                let view =
-                    View { session: self.session.clone(), keys: None, images: ImagesShown::Url };
-                let published = self.service.published(&self.session).await.ok()??;
-                view.write_entry(&self.service, &published.board, entry, &mut text).await.ok()?;
+                let view = View {
+                    session: self.session.name().clone(),
+                    keys: None,
+                    images: ImagesShown::Url,
+                };
+                let published = self.session.published().await.ok()??;
+                view.write_entry(self.session.service(), &published.board, entry, &mut text)
+                    .await
+                    .ok()?;
             }
             Current::State(value) if value.bytes() <= CURRENT_BYTES_MAX as u64 => {
                 value.write(&mut text);

@@ -24,7 +24,7 @@ impl Writing {
     ) -> Result<Response, Problem> {
         self.finish_query()?;
         let mut arriving = Arriving::begin(&self.headers, body, BLOB_BYTES_MAX).await?;
-        let upload = match self.service.begin_upload(&self.session).await {
+        let upload = match self.session.begin_upload().await {
             Ok(upload) => upload,
             Err(error) => {
                 arriving.linger().await;
@@ -41,7 +41,7 @@ impl Writing {
         let terms = self.terms(&resource)?;
         let shape = Arc::new(move |written: &Written<'_>| shape(written, sha256));
         let keep = self.keep(&terms, &shape);
-        let reply = self.service.put_blob(terms, uploaded, media_type, keep).await;
+        let reply = self.session.put_blob(terms, uploaded, media_type, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::api::refusal::{Facts as RefusalFacts, Refusal, no_session};
-use crate::auth::Forbidden;
+use crate::auth::{Forbidden, Unauthorized};
 use crate::board::json::tokens::{Token, Tokens};
 use crate::board::{Code, json};
 use crate::service::{ServiceError, Unreachable};
@@ -196,9 +196,15 @@ impl From<Unreachable> for Failure {
     fn from(why: Unreachable) -> Self {
         match why {
             Unreachable::Hidden(session) => no_session(&session).into(),
-            Unreachable::Over => Refusal::new(Code::Unauthorized, why.to_string()).into(),
+            Unreachable::Over(why) => why.into(),
             Unreachable::Behind(error) => error.into(),
         }
+    }
+}
+
+impl From<Unauthorized> for Failure {
+    fn from(why: Unauthorized) -> Self {
+        Self::Refused(Refusal::new(Code::Unauthorized, why.to_string()))
     }
 }
 

@@ -20,8 +20,7 @@ use crate::api::fingerprint::Fingerprint;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::{Caller, Scope};
 use crate::board::{
-    AgentName, Board, Code, Command, Condition, Json, KEY_CHARS_MAX, Key, LogName, SessionName,
-    Terms, Write,
+    AgentName, Board, Code, Command, Json, KEY_CHARS_MAX, Key, LogName, SessionName, Terms,
 };
 use crate::service::{
     ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError, SessionHandle, Unreachable,
@@ -163,15 +162,8 @@ impl Call {
         let key = self.key(agent.as_ref())?;
         self.finish()?;
         let bound_to = self.caller().kept_to().cloned();
-        let terms = Terms {
-            session: session.name().clone(),
-            condition: Condition::default(),
-            fence: None,
-            author: agent,
-            bound_to,
-            key,
-            trace: self.visit.trace,
-        };
+        let trace = self.visit.trace;
+        let terms = Terms { author: agent, bound_to, key, trace, ..Terms::default() };
         Ok(Writing { call: self, session, terms })
     }
 
@@ -246,17 +238,15 @@ impl Writing {
     ) -> Result<Facts, Failure> {
         self.permits(&command)?;
         let shape = Arc::new(shape);
-        let write = Write { terms: self.terms.clone(), command };
-        let reply = self.session.write(write, images, self.keep(&shape)).await;
+        let keep = self.keep(&shape);
+        let reply = self.session.write(self.terms.clone(), command, images, keep).await;
         self.told(reply, &*shape)
     }
 
     /// Checks that the caller may carry out the command.
     pub(crate) fn permits(&self, command: &Command) -> Result<(), Failure> {
         let caller = self.call.caller();
-        if caller.is_over(self.call.service.now()) {
-            return Err(Refusal::new(Code::Unauthorized, "the token has expired").into());
-        }
+        caller.still_may(self.call.service.now())?;
         caller.needs(Scope::Write)?;
         Ok(caller.permits(command)?)
     }

@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::reading::member;
+use crate::api::refusal::existing;
 use crate::api::search::SearchQuery;
 use crate::board::json;
 use crate::mcp::call::answer::{Answer, Failure};
@@ -28,10 +29,8 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     let query = SearchQuery::params(&mut params)?;
     params.finish()?;
     call.finish()?;
-    query.check_session(&call.service, call.caller()).await?;
-    if let Some(session) = &session
-        && let Some(extent) = session.extent()?
-    {
+    if let Some(session) = &session {
+        let extent = existing(session)?;
         // A write before the search is found, unless the index lags behind.
         let deadline = Instant::now() + INDEXED_WITHIN;
         session.indexed(extent.revision, deadline).await.ok();

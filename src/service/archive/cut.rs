@@ -7,7 +7,7 @@ use super::Export;
 use crate::board::{Digest, Revision, SessionName, Version};
 use crate::service::history::blocking;
 use crate::service::sessions::replay::sound_part;
-use crate::service::{Service, ServiceError};
+use crate::service::{Service, ServiceError, SessionHandle};
 
 /// The reach of an archive that ends before its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,20 @@ pub(super) struct Ends {
     pub(super) lost: BTreeMap<Digest, u64>,
 }
 
-impl Service {
-    /// Exports the readable part of a damaged session.
+impl SessionHandle {
+    /// Exports the readable part of the session, which is damaged.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Damaged`] if nothing can be read, or the session is not marked as damaged;
     /// [`ServiceError::Overloaded`], or why the store cannot be read.
-    pub async fn export_damaged(&self, name: &SessionName) -> Result<(Export, Cut), ServiceError> {
-        self.export_cut(name, Lacks::Nothing).await.map(|(export, cut, _)| (export, cut))
+    pub async fn export_damaged(&self) -> Result<(Export, Cut), ServiceError> {
+        let exported = self.service.export_cut(&self.name, Lacks::Nothing).await;
+        exported.map(|(export, cut, _)| (export, cut))
     }
+}
 
+impl Service {
     /// Exports the readable part, which may lack missing or damaged images; returns these with their lengths.
     pub(in crate::service) async fn export_cut(
         &self,

@@ -21,7 +21,7 @@ use crate::service::history::staged_history::StagedHistory;
 use crate::service::history::truncate::put_base;
 use crate::service::job::WriteJob;
 use crate::service::limiter::Permit;
-use crate::service::{Keep, Reply, Service, ServiceError, new_session_id};
+use crate::service::{Keep, Reply, Service, ServiceError, SessionHandle, new_session_id};
 use crate::store::{Run, Store, StoreError};
 
 /// The bytes of commits stored at once, unless one alone has more.
@@ -70,16 +70,33 @@ impl Import {
     }
 }
 
-impl Service {
-    /// Begins an import under a name without a session or with a damaged one, after other imports.
+impl SessionHandle {
+    /// Begins an import as the session, which does not exist or is damaged, after other imports.
     ///
     /// # Errors
     ///
     /// [`Rejected::SessionExists`], [`ServiceError::Overloaded`], or [`ServiceError::Stopping`].
-    pub async fn import(&self, name: &SessionName) -> Result<Import, ServiceError> {
-        self.import_lacking(name, BTreeMap::new()).await
+    pub async fn import(&self) -> Result<Import, ServiceError> {
+        self.service.import_lacking(&self.name, BTreeMap::new()).await
     }
 
+    /// Gives an imported history the session's name.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] as for any write, also if the name has a session by now or the history is too large for a
+    /// session; or the reason why it could not be stored.
+    pub async fn adopt_import(
+        &self,
+        terms: Terms,
+        imported: Imported,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        self.service.adopt_import(&self.name, terms, imported, keep).await
+    }
+}
+
+impl Service {
     /// Begins the import of an archive that lacks these images.
     pub(in crate::service) async fn import_lacking(
         &self,
@@ -108,22 +125,18 @@ impl Service {
     }
 
     /// Gives an imported history its name.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] as for any write, also if the name has a session by now or the history is too large for a
-    /// session; or the reason why it could not be stored.
-    pub async fn adopt_import(
+    pub(in crate::service) async fn adopt_import(
         &self,
+        name: &SessionName,
         terms: Terms,
         imported: Imported,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        if let Some(answer) = self.recall(&terms).await? {
+        if let Some(answer) = self.recall(name, terms.key.as_ref()).await? {
             return Ok(Reply::Before(answer));
         }
         let Imported { staged, board, bytes, turn } = imported;
-        let service = self.clone();
+        let (service, session) = (self.clone(), name.clone());
         let command =
             Command::Session(SessionCommand::Adopt { board: Arc::new(board), fork_of: None });
         // The task ends even without a caller, so that a refused history is deleted.
@@ -131,7 +144,7 @@ impl Service {
             let _turn = turn;
             // From here on the writer owns the history.
             let id = staged.hand_over();
-            let write = Write { terms, command };
+            let write = Write { session, terms, command };
             let job = WriteJob { keep, staged_bytes: bytes, ..WriteJob::of(write) };
             service.adopt(id, job).await
         });

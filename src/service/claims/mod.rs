@@ -6,9 +6,9 @@ use imbl::OrdSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Keep, Reply, Service, ServiceError};
+use super::{Keep, Reply, Service, ServiceError, SessionHandle};
 use crate::board::{
-    Answer, Board, Command, Next, Rejected, Revision, Seq, SessionName, Terms, Ttl, Wanted, Write,
+    Answer, Board, Command, Next, Rejected, Revision, Seq, SessionName, Terms, Ttl, Wanted,
 };
 use crate::fairness::compute;
 use queue::Place;
@@ -47,7 +47,7 @@ pub(crate) struct Search {
     revision: Revision,
 }
 
-impl Service {
+impl SessionHandle {
     /// Claims the oldest claimable request that matches, and waits for one to come if there is a `wait`. The answer is
     /// [`Answer::Next`], without a claim if none came.
     ///
@@ -61,43 +61,46 @@ impl Service {
         wait: Option<Wait>,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
+        let Self { service, name, .. } = self;
         let NextClaim { wanted, ttl } = claim;
         let mut place: Option<Place> = None;
-        let mut search = self.find_claimable(&terms.session, wanted).await?;
+        let mut search = service.find_claimable(name, wanted).await?;
         for _ in 0..LOST_MAX {
             // The writer checks the conditions and the key even if there is nothing to claim.
             let from = search.found.unwrap_or(Seq(u64::MAX));
             let command = Command::ClaimNext { wanted: wanted.clone(), from, ttl: *ttl };
-            let write = Write { terms: terms.clone(), command };
-            let reply = match self.write(write, Vec::new(), keep.clone()).await {
+            let written = self.write(terms.clone(), command, Vec::new(), keep.clone()).await;
+            let reply = match written {
                 Ok(Reply::Now(receipt)) if receipt.answer == Answer::Next(None) => receipt,
                 Err(ServiceError::Rejected {
                     rejected: Rejected::TooManyExamined { .. }, ..
                 }) => {
-                    search = self.find_claimable(&terms.session, wanted).await?;
+                    search = service.find_claimable(name, wanted).await?;
                     continue;
                 }
                 reply => return reply,
             };
-            search = self.find_claimable(&terms.session, wanted).await?;
+            search = service.find_claimable(name, wanted).await?;
             if search.found.is_some() {
                 continue;
             }
             let Some(wait) = &wait else { return Ok(Reply::Now(reply)) };
             let place = match &mut place {
                 Some(place) => place,
-                none => none.insert(self.join(&terms.session, wanted, &search)?),
+                none => none.insert(service.join(name, wanted, &search)?),
             };
             match place.offer(&search, wait).await {
                 Some(Some(offered)) => search.found = Some(offered),
                 // The board changed so much that only a search tells.
-                Some(None) => search = self.find_claimable(&terms.session, wanted).await?,
+                Some(None) => search = service.find_claimable(name, wanted).await?,
                 None => return Ok(Reply::Now(reply)),
             }
         }
         Err(ServiceError::Overloaded)
     }
+}
 
+impl Service {
     /// Finds the oldest claimable request that matches; none if there is no session.
     async fn find_claimable(
         &self,

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Search, Wait};
 use crate::board::{Board, LogName, Revision, Seq, SessionName, Wanted};
 use crate::metrics;
-use crate::service::{Service, ServiceError, Watch};
+use crate::service::watch::Watch;
+use crate::service::{Service, ServiceError};
 
 /// The maximum number of workers that wait in one session.
 const WAITING_MAX: usize = 10_000;

@@ -15,11 +15,11 @@ use crate::board::{
 use crate::service::error::ServiceError;
 use crate::service::image_pins::ImagePin;
 use crate::service::job::WriteJob;
-use crate::service::{Keep, Reply, Service, new_session_id};
+use crate::service::{Keep, Reply, Service, SessionHandle, new_session_id};
 use crate::store::StoreError;
 
-impl Service {
-    /// Creates the session that the terms name from a board. Source and fork both store the key, so that a repeat is
+impl SessionHandle {
+    /// Creates the session from another session's board. Source and fork both store the key, so that a repeat is
     /// known when one of them is deleted.
     ///
     /// # Errors
@@ -32,34 +32,37 @@ impl Service {
         fork_of: SessionName,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
+        let Self { service, name, .. } = self;
         let fork_key = terms.key.clone().map(|key| (fork_of.clone(), key));
-        let in_source = Terms { session: fork_of.clone(), ..terms.clone() };
-        for terms in [&in_source, &terms] {
-            if let Some(answer) = self.recall(terms).await? {
+        for session in [&fork_of, name] {
+            if let Some(answer) = service.recall(session, terms.key.as_ref()).await? {
                 return Ok(Reply::Before(answer));
             }
         }
-        if self.extent(&terms.session)?.is_some() {
-            let rejected = Rejected::SessionExists { session: terms.session };
+        let session = name.clone();
+        if self.extent()?.is_some() {
+            let rejected = Rejected::SessionExists { session };
             return Err(ServiceError::Rejected { rejected, revision: None });
         }
         // The pin keeps all images from here on. A board from before the retained history may have lost some.
-        let hold = self.inner.images.pins.session(board.id());
-        if let Some(Extent { session, oldest, .. }) = self.extent(&fork_of)?
-            && session == board.id()
+        let hold = service.inner.images.pins.session(board.id());
+        if let Some(Extent { session: id, oldest, .. }) = service.extent(&fork_of)?
+            && id == board.id()
             && oldest > board.revision()
         {
             return Err(ServiceError::Compacted { oldest });
         }
-        let (staged, forked) = self.stage_fork(board, fork_of.clone(), hold).await?;
+        let (staged, forked) = service.stage_fork(board, fork_of.clone(), hold).await?;
         let command = Command::Session(SessionCommand::Adopt {
             board: Arc::new(forked),
             fork_of: Some(fork_of),
         });
-        let job = WriteJob { keep, fork_key, ..WriteJob::of(Write { terms, command }) };
-        self.adopt(staged.hand_over(), job).await
+        let job = WriteJob { keep, fork_key, ..WriteJob::of(Write { session, terms, command }) };
+        service.adopt(staged.hand_over(), job).await
     }
+}
 
+impl Service {
     /// Stores a fork's images, which may be many, in a turn of their own; then its base.
     async fn stage_fork(
         &self,

@@ -29,9 +29,10 @@ use super::sessions::tombstones::Tombstones;
 use super::{Keep, Reply, Service};
 use crate::board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision,
-    SessionCommand, SessionId, Terms, Write,
+    SessionCommand, SessionId, Terms,
 };
 use crate::fairness::{Limiter, Share, with_files};
+use crate::service::{Inner, SessionHandle};
 use crate::store::PageMax;
 use deletion::Endings;
 use retention::Retention;
@@ -131,18 +132,18 @@ impl History {
     }
 }
 
-impl Service {
-    /// Returns the revision of a point in a session's history.
+impl At {
+    /// Returns the revision of the point in a session's history.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Rejected`] with no such checkpoint or revision, [`ServiceError::Compacted`].
-    pub fn revision_at(&self, now: &Board, at: &At) -> Result<Revision, ServiceError> {
+    pub fn revision(&self, now: &Board) -> Result<Revision, ServiceError> {
         let refused =
             |rejected| ServiceError::Rejected { rejected, revision: Some(now.revision()) };
-        let revision = match at {
-            At::Revision(revision) => *revision,
-            At::Checkpoint(name) => {
+        let revision = match self {
+            Self::Revision(revision) => *revision,
+            Self::Checkpoint(name) => {
                 let checkpoint = now.checkpoints().get(name);
                 let none = || refused(Rejected::NoCheckpoint { checkpoint: name.clone() });
                 checkpoint.ok_or_else(none)?.revision
@@ -154,20 +155,22 @@ impl Service {
         let oldest = now.oldest();
         if revision < oldest { Err(ServiceError::Compacted { oldest }) } else { Ok(revision) }
     }
+}
 
-    /// Returns a session's board at a point in its history.
+impl SessionHandle {
+    /// Returns the session's board at a point in its history.
     ///
     /// # Errors
     ///
-    /// As [`revision_at`](Self::revision_at), or where the store cannot be read.
+    /// As for [`At::revision`], or where the store cannot be read.
     pub async fn board_at(&self, now: &Published, at: &At) -> Result<Arc<Board>, ServiceError> {
-        let revision = self.revision_at(&now.board, at)?;
+        let revision = at.revision(&now.board)?;
         if revision == now.board.revision() {
             return Ok(Arc::clone(&now.board));
         }
-        let History { replays, boards, .. } = &self.inner.history;
+        let Inner { deps, history: History { replays, boards, .. }, .. } = &*self.service.inner;
         let turn = replays.wait().await?;
-        let (store, session) = (Arc::clone(&self.inner.deps.store), now.board.id());
+        let (store, session) = (Arc::clone(&deps.store), now.board.id());
         let oldest = now.board.oldest();
         let start = boards.nearest(session, oldest, revision);
         // The permit goes with the work, since the caller may leave.
@@ -180,6 +183,23 @@ impl Service {
         Ok(board)
     }
 
+    /// Restores the session to `then`, one of its past boards.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
+    pub async fn restore(
+        &self,
+        terms: Terms,
+        then: Arc<Board>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, ServiceError> {
+        let command = Command::Session(SessionCommand::Restore { then });
+        self.write(terms, command, Vec::new(), keep).await
+    }
+}
+
+impl Service {
     /// Returns a page of a session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
     ///
     /// # Errors
@@ -209,25 +229,6 @@ impl Service {
         let commits = commits.into_iter().map(|(commit, _)| Arc::new(commit));
         // Commits stored since are shown once they are published.
         Ok(commits.take_while(|commit| commit.revision <= revision).collect())
-    }
-
-    /// Restores a session to `then`, one of its past boards.
-    ///
-    /// # Errors
-    ///
-    /// As for [`write`](Self::write).
-    pub async fn restore(
-        &self,
-        terms: Terms,
-        then: Arc<Board>,
-        keep: Option<Keep>,
-    ) -> Result<Reply, ServiceError> {
-        self.write(
-            Write { terms, command: Command::Session(SessionCommand::Restore { then }) },
-            Vec::new(),
-            keep,
-        )
-        .await
     }
 
     /// Returns the bytes of memory that past boards take.

@@ -8,67 +8,66 @@ use tokio::sync::oneshot;
 
 use crate::board::{AgentName, Board, Extent, Rejected, Revision, SessionName};
 use crate::fairness::with_files;
-use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::job::{Job, Rebase};
 use crate::service::limiter::Permit;
 use crate::service::sessions::session::{Pin, Published};
 use crate::service::sessions::snapshots::put_parts;
+use crate::service::{Service, SessionHandle};
 use crate::store::Store;
 
 /// The number of times that a purge begins anew since another server truncates the history.
 const TRIES_MAX: usize = 8;
 
-impl Service {
-    /// Deletes all history of a session up to now. Returns the revision at which it begins.
+impl SessionHandle {
+    /// Deletes all history up to now. Returns the revision at which it begins.
     ///
     /// # Errors
     ///
     /// [`Rejected::NoSession`], or why it could not be stored.
-    pub async fn purge(
-        &self,
-        name: &SessionName,
-        author: Option<&AgentName>,
-    ) -> Result<Revision, ServiceError> {
+    pub async fn purge(&self, author: Option<&AgentName>) -> Result<Revision, ServiceError> {
+        let Self { service, name, .. } = self;
         // The board is loaded and pinned first, so that nobody waits for a load within the turn.
-        let _pinned = self.inner.sessions.directory.get(name).map(|session| Pin::new(&session));
+        let _pinned = service.inner.sessions.directory.get(name).map(|session| Pin::new(&session));
         let none = || {
             let rejected = Rejected::NoSession { session: name.clone() };
             ServiceError::Rejected { rejected, revision: None }
         };
-        self.published(name).await?.ok_or_else(none)?;
-        let mut turn = self.inner.history.bases.wait().await?;
+        self.published().await?.ok_or_else(none)?;
+        let mut turn = service.inner.history.bases.wait().await?;
         let mut wanted = None;
         for _ in 0..TRIES_MAX {
-            let losses = self.inner.sessions.directory.get(name);
+            let losses = service.inner.sessions.directory.get(name);
             let losses = losses.map(|session| session.extent_after_losses().1);
-            let now = self.published(name).await?.ok_or_else(none)?;
+            let now = self.published().await?.ok_or_else(none)?;
             let Extent { session, oldest, revision: head, .. } = now.board.extent();
             let (of, until) = *wanted.get_or_insert((session, head));
             let mut begins = oldest;
             if of == session && oldest < until {
-                let (held, cut) = self.cut_to(name, now, losses, turn).await?;
+                let (held, cut) = service.cut_to(name, now, losses, turn).await?;
                 turn = held;
                 match cut {
                     Ok(()) => {
-                        self.log_purge(name, author, head);
+                        service.log_purge(name, author, head);
                         begins = head;
                     }
                     // Another server truncates the history too.
                     Err(ServiceError::Compacted { .. }) => {
-                        self.catch_up(name).await?;
+                        service.catch_up(name).await?;
                         continue;
                     }
                     Err(error) => return Err(error),
                 }
             }
             drop(turn);
-            self.forget_past(of);
+            service.forget_past(of);
             return Ok(if of == session { begins } else { until });
         }
         Err(ServiceError::Overloaded)
     }
+}
 
+impl Service {
     /// Stores a board as the base of its history, and has the writer put it in force.
     async fn cut_to(
         &self,

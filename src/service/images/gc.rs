@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::Images;
 use super::gc_schedule::GcSchedule;
 use crate::board::{
-    Board, Command, Condition, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionCommand,
-    SessionId, Terms, Version, Write,
+    Board, Command, Digest, IMAGES_FORGOTTEN_MAX, Rejected, Revision, SessionCommand, SessionId,
+    Terms, Version, Write,
 };
 use crate::clock::Clock;
 use crate::service::deps::Deps;
@@ -278,21 +278,16 @@ impl Gc {
 
     /// Sends a command to the writer and waits until it is durable.
     fn write(&self, session: &Arc<Session>, command: Command) -> Result<(), ServiceError> {
-        let terms = Terms {
-            session: session.name().clone(),
-            condition: Condition::default(),
-            fence: None,
-            author: None,
-            bound_to: None,
-            key: None,
-            trace: None,
-        };
         let (reply, answer) = oneshot::channel();
         let job = WriteJob {
             pins: [Some(Pin::new(session)), None, None],
             room: Some(self.jobs.room(1)?),
             reply: Some(reply),
-            ..WriteJob::of(Write { terms, command })
+            ..WriteJob::of(Write {
+                session: session.name().clone(),
+                terms: Terms::default(),
+                command,
+            })
         };
         self.jobs.send(Job::Write(Box::new(job)))?;
         answer.blocking_recv().map_err(|_| ServiceError::Stopping)?.map(drop).map_err(Into::into)

@@ -19,23 +19,14 @@ use super::limiter::WaitLimiter;
 use super::options::Collection;
 use super::sessions::Sessions;
 use super::thumbnails::Thumbnails;
-use super::{Service, ServiceError};
-use crate::board::{Board, Digest, Image, Item, Rejected, Screenshot, SessionId, SessionName};
+use super::{ImageBytes, Service, ServiceError};
+use crate::board::{Board, Image, Item, Rejected, SessionId, SessionName};
 use crate::fairness::with_files;
 use crate::store::StoreError;
 use gc::Gc;
 use gc_schedule::GcSchedule;
 use reaper::{Orphans, Reaper};
 use uploads::UPLOADS_MAX;
-
-/// An image to be stored before the write that names it.
-#[derive(Clone, Debug)]
-pub struct ImageBytes {
-    /// Its digest.
-    pub sha256: Digest,
-    /// Its bytes.
-    pub bytes: Arc<[u8]>,
-}
 
 /// Images of all sessions: pins, garbage collection, removal and thumbnails.
 pub(super) struct Images {
@@ -172,17 +163,5 @@ impl Service {
     pub async fn whole_text(&self, board: &Board, item: &Item) -> Result<String, ServiceError> {
         let Some(image) = item.image() else { return Ok(item.text().to_owned()) };
         Ok(item.with_image_text(&self.image_url(board, image).await?))
-    }
-}
-
-impl ImageBytes {
-    /// Splits a screenshot into its item and the image to be stored, if any.
-    #[must_use]
-    pub fn split(screenshot: Screenshot) -> (Item, Vec<Self>) {
-        let Screenshot { item, bytes, .. } = screenshot;
-        let image = item.image().zip(bytes);
-        let images = image.map(|(image, bytes)| Self { sha256: image.sha256, bytes: bytes.into() });
-        let images = images.into_iter().collect();
-        (item, images)
     }
 }

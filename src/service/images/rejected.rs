@@ -14,7 +14,7 @@ impl Service {
         {
             return Ok(false);
         }
-        let Some(session) = self.existing(&write.terms.session)? else { return Ok(false) };
+        let Some(session) = self.existing(&write.session)? else { return Ok(false) };
         let shown = session.shown();
         Ok(shown.life().is_some_and(|life| !life.settings.keeps_screenshots()))
     }

@@ -9,7 +9,9 @@ use crate::fairness::with_files;
 use crate::service::image_pins::ImagePin;
 use crate::service::job::{ImagesIn, Unwritten, WriteJob};
 use crate::service::limiter::Permit;
-use crate::service::{Keep, MOVED_TRIES_MAX, Reply, Service, ServiceError, new_session_id};
+use crate::service::{
+    Keep, MOVED_TRIES_MAX, Reply, Service, ServiceError, SessionHandle, new_session_id,
+};
 use crate::store::{BlobDraft, StoreError};
 
 /// The number of concurrent uploads of one client.
@@ -59,28 +61,29 @@ pub struct Uploaded {
     home: Home,
 }
 
-impl Service {
-    /// Begins an upload to the session that the name belongs to, or will belong to.
+impl SessionHandle {
+    /// Begins an upload to the session, which need not exist yet.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Overloaded`] if the client has too many uploads, or the reason why nothing can be stored.
-    pub async fn begin_upload(&self, name: &SessionName) -> Result<Upload, ServiceError> {
-        let turn = self.inner.images.uploads.now().ok_or(ServiceError::Overloaded)?;
-        let images_in = self.images_in(name)?;
-        let home = Home { service: self.clone(), images_in, is_unused: true };
-        let (store, session) = (Arc::clone(&self.inner.deps.store), images_in.session());
+    pub async fn begin_upload(&self) -> Result<Upload, ServiceError> {
+        let service = &self.service;
+        let turn = service.inner.images.uploads.now().ok_or(ServiceError::Overloaded)?;
+        let images_in = service.images_in(&self.name)?;
+        let home = Home { service: service.clone(), images_in, is_unused: true };
+        let (store, session) = (Arc::clone(&service.inner.deps.store), images_in.session());
         let file = with_files(move || store.begin_blob(session)).await;
         let file = file.map_err(|_| ServiceError::Fault)??;
         let draft = Draft { file, hashing: Hashing::default(), bytes: 0 };
         Ok(Upload { draft: Some(draft), gathered: Vec::new(), turn, home })
     }
 
-    /// Adds an uploaded blob to its session, durably. For a keyed write, `keep` makes the answer to a repeat.
+    /// Adds an uploaded blob to the session, durably. For a keyed write, `keep` makes the answer to a repeat.
     ///
     /// # Errors
     ///
-    /// As for [`Service::write`].
+    /// As for [`write`](Self::write).
     pub async fn put_blob(
         &self,
         terms: Terms,
@@ -92,7 +95,7 @@ impl Service {
             return Ok(Reply::Before(answer));
         }
         let is_keyed = terms.key.is_some();
-        let age = self.inner.images.schedule.collection().age;
+        let age = self.service.inner.images.schedule.collection().age;
         let command = Command::Session(SessionCommand::PutBlob {
             sha256: uploaded.sha256,
             bytes: uploaded.bytes,
@@ -100,11 +103,14 @@ impl Service {
             // Younger than this, a blob is safe from a collection that runs now.
             renewed_after_ms: i64::try_from(age.as_millis() / 2).unwrap_or(i64::MAX),
         });
-        let job = Box::new(WriteJob { keep, ..WriteJob::of(Write { terms, command }) });
-        let written = self.write_blob(job, uploaded).await;
+        let write = Write { session: self.name.clone(), terms, command };
+        let job = Box::new(WriteJob { keep, ..WriteJob::of(write) });
+        let written = self.service.write_blob(job, uploaded).await;
         written.map_err(|error| error.in_doubt(is_keyed))
     }
+}
 
+impl Service {
     async fn write_blob(
         &self,
         mut job: Box<WriteJob>,

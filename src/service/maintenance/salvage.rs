@@ -1,8 +1,6 @@
 //! Salvage of damaged sessions: each keeps its readable part and is reported.
 
-use crate::board::{
-    Command, Condition, Digest, Revision, SessionCommand, SessionName, Terms, Write,
-};
+use crate::board::{Command, Digest, Revision, SessionCommand, SessionName, Terms, Write};
 use crate::service::archive::Lacks;
 use crate::service::{Cut, Damage, Listing, Service, ServiceError};
 
@@ -48,8 +46,9 @@ impl Service {
                 Ok((Cut { revision, head, .. }, images)) => (Some(revision), head, images),
                 Err(error) => {
                     tracing::debug!(session = %name, %error, "no part of a session can be salvaged");
-                    let (terms, command) = (terms(&name), Command::Session(SessionCommand::Delete));
-                    self.write(Write { terms, command }, Vec::new(), None).await?;
+                    let command = Command::Session(SessionCommand::Delete);
+                    let write = Write { session: name.clone(), terms: Terms::default(), command };
+                    self.write(write, Vec::new(), None).await?;
                     (None, last, Vec::new())
                 }
             };
@@ -72,12 +71,7 @@ impl Service {
             }
         }
         let imported = import.finish().await?;
-        self.adopt_import(terms(name), imported, None).await?;
+        self.adopt_import(name, Terms::default(), imported, None).await?;
         Ok((cut, images))
     }
-}
-
-fn terms(name: &SessionName) -> Terms {
-    let (session, condition) = (name.clone(), Condition::default());
-    Terms { session, condition, fence: None, author: None, bound_to: None, key: None, trace: None }
 }

@@ -18,7 +18,7 @@ use super::deps::Deps;
 use super::heads::HeadChecks;
 use super::limiter::{Permit, WaitLimiter};
 use super::sessions::Sessions;
-use super::{Published, SearchPlace, Service, ServiceError};
+use super::{Published, SearchPlace, Service, ServiceError, SessionHandle};
 use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
@@ -187,31 +187,29 @@ impl Service {
         }
         Ok(Hits { hits, next: (at < ranked.len()).then_some(at), is_cut })
     }
+}
 
-    /// Waits until the index has a session's entries as of a revision.
+impl SessionHandle {
+    /// Waits until the search index has the session's entries as of a revision.
     ///
     /// # Errors
     ///
     /// At the deadline [`ServiceError::RevisionNotReached`], or [`ServiceError::SearchNotReady`] after a start;
     /// [`ServiceError::SearchOff`].
-    pub async fn indexed(
-        &self,
-        session: &SessionName,
-        wanted: Revision,
-        deadline: Instant,
-    ) -> Result<(), ServiceError> {
-        let progress = self.progress()?;
-        let is_shared = self.has_replicas();
+    pub async fn indexed(&self, wanted: Revision, deadline: Instant) -> Result<(), ServiceError> {
+        let Self { service, name, .. } = self;
+        let progress = service.progress()?;
+        let is_shared = service.has_replicas();
         let mut ticks = progress.ticks();
         loop {
             let head =
-                if is_shared { self.texts_at(session).await? } else { progress.revision(session) };
+                if is_shared { service.texts_at(name).await? } else { progress.revision(name) };
             // After a start, the index knows how far it is before it can be searched.
             let is_ready = is_shared || progress.index().is_some();
             if head >= wanted && is_ready {
                 return Ok(());
             }
-            let stopping = self.stopping().cancelled();
+            let stopping = service.stopping().cancelled();
             let waited = tokio::select! {
                 () = stopping => return Err(ServiceError::Stopping),
                 waited = timeout_at(deadline, ticks.changed()), if !is_shared => waited.map(drop),
@@ -226,7 +224,9 @@ impl Service {
             }
         }
     }
+}
 
+impl Service {
     /// Returns the revision of a session's texts in a store that other servers write to.
     async fn texts_at(&self, session: &SessionName) -> Result<Revision, ServiceError> {
         self.catch_up(session).await?;

@@ -15,7 +15,7 @@ use super::cramped::start_uncompacted_at;
 use super::service::*;
 use crate::board::{
     AgentName, Commit, Condition, Digest, Edit, Frame, Key, RequestCommand, Revision, Seq,
-    StatePath, Timestamp, Ttl, stored,
+    StatePath, Terms, Timestamp, Ttl, stored,
 };
 use crate::clock::Clock;
 use crate::service::*;

@@ -47,7 +47,7 @@ async fn a_board_that_left_comes_back_as_it_was_when_it_is_asked_for() {
     evict(&service, "s");
     let written = service.receipt(request("s", "{}"), vec![]).await.unwrap();
     assert_eq!(written.board.revision(), Revision(7));
-    service.purge(&name("s"), None).await.unwrap();
+    service.at("s").purge(None).await.unwrap();
     let before = service.published(&name("s")).await.unwrap().unwrap();
     evict(&service, "s");
     let after = service.published(&name("s")).await.unwrap().unwrap();
@@ -398,7 +398,7 @@ proptest! {
                         service.receipt(write_to("s", *command), vec![]).await.ok();
                     }
                     Step::Evict => evict(&service, "s"),
-                    Step::Purge => drop(service.purge(&name("s"), None).await.ok()),
+                    Step::Purge => drop(service.at("s").purge(None).await.ok()),
                     Step::Restart => {
                         stop(service).await;
                         service = start_at(dir.path(), &hand);

@@ -10,7 +10,7 @@ use super::clock::*;
 use super::service::*;
 use crate::board::{
     BoardCommand, Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, SessionCommand, Set,
-    SettingsPatch, Timestamp, Transaction, Work,
+    SettingsPatch, Terms, Timestamp, Transaction, Work,
 };
 use crate::clock::Clock;
 use crate::service::*;
@@ -78,9 +78,9 @@ async fn claimed(service: &Service, agent: &str) -> Result<Receipt, ServiceError
 }
 
 async fn write_under(service: &Service, fence: u64) -> Result<Receipt, ServiceError> {
-    let Write { terms, command } = append("s", LogName::Trajectories, vec![item("{}")]);
+    let Write { session, terms, command } = append("s", LogName::Trajectories, vec![item("{}")]);
     let fence = Some(Fence { request: Seq(1), fence: Revision(fence) });
-    service.receipt(Write { terms: Terms { fence, ..terms }, command }, vec![]).await
+    service.receipt(Write { session, terms: Terms { fence, ..terms }, command }, vec![]).await
 }
 
 fn work(service: &Service) -> Option<Work> {

@@ -172,10 +172,12 @@ async fn a_fork_and_its_key_are_stored_together() {
     }));
     let keep = || Some(Arc::new(|_: &Receipt| Some(super::clock::json("7"))) as Keep);
     let terms = || keyed(request("fork", r#""f""#), "key", "fork").terms;
-    let forked = service.fork(terms(), board(&service, "source"), name("source"), keep()).await;
+    let forked =
+        service.at("fork").fork(terms(), board(&service, "source"), name("source"), keep()).await;
     assert!(matches!(forked.unwrap(), Reply::Now(_)));
     assert!(store.conflicts.load(Ordering::SeqCst) >= 2, "both parts conflict");
-    let again = service.fork(terms(), board(&service, "source"), name("source"), keep()).await;
+    let again =
+        service.at("fork").fork(terms(), board(&service, "source"), name("source"), keep()).await;
     assert!(matches!(again.unwrap(), Reply::Before(_)));
     assert_eq!(stored_board(&store, "source").log(&LogName::Requests).unwrap().len(), 2);
     assert_eq!(stored_board(&store, "fork").log(&LogName::Requests).unwrap().len(), 1);

@@ -52,7 +52,7 @@ async fn a_handle_is_had_by_a_caller_that_reaches_its_session() {
     assert!(matches!(hidden, Unreachable::Hidden(session) if session == name("other")));
     tokens.revoke("a").unwrap();
     let over = service.session(&caller, &name("own")).await.unwrap_err();
-    assert!(matches!(over, Unreachable::Over), "{over}");
+    assert!(matches!(over, Unreachable::Over(_)), "{over}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,5 +69,5 @@ async fn a_wait_asks_for_the_rights_anew_at_each_wake() {
     tokens.revoke("a").unwrap();
     written(&service, "own").await;
     let over = wait.changed().await.unwrap_err();
-    assert!(matches!(over, Unreachable::Over), "{over}");
+    assert!(matches!(over, Unreachable::Over(_)), "{over}");
 }

@@ -200,7 +200,7 @@ async fn no_image_and_no_history_goes_while_the_clock_is_held() {
     clocks.set(SECOND, DAY).await;
     let command = Command::Log(LogName::Screenshots, LogCommand::DeleteEntry { seq: Seq(1) });
     service.carry_out("shown", command).await.unwrap();
-    service.purge(&name("shown"), None).await.unwrap();
+    service.at("shown").purge(None).await.unwrap();
     service.receipt(request("aged", "{}"), vec![]).await.unwrap();
     // It is looked at after the aged one, and by no clock.
     keeps("cut", History::Revisions(1)).await;

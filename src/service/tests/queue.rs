@@ -92,10 +92,7 @@ async fn writes_of_one_client_are_decided_in_their_order() {
         let bytes = if n % 3 == 0 { 300 << 10 } else { n };
         let write = append("s", LogName::Requests, vec![large(bytes)]);
         for (client, session) in [(GREEDY, "s"), (VICTIM, "v")] {
-            let write = Write {
-                terms: Terms { session: name(session), ..write.terms.clone() },
-                ..write.clone()
-            };
+            let write = Write { session: name(session), ..write.clone() };
             let mut queued = client.scope(service.receipt(write, vec![])).boxed();
             assert!((&mut queued).now_or_never().is_none());
             waiting.push(queued);

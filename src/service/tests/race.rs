@@ -102,7 +102,7 @@ async fn a_deleted_sessions_identity_never_comes_again() {
 
 async fn patch(service: &Service, patch: Patch) -> Result<Receipt, ServiceError> {
     let Write { terms, .. } = request("s", "{}");
-    match service.patch_entry(terms, LogName::Requests, Seq(1), &patch, None).await? {
+    match service.at("s").patch_entry(terms, LogName::Requests, Seq(1), &patch, None).await? {
         Reply::Now(receipt) => Ok(receipt),
         Reply::Before(answer) => panic!("answered before: {answer:?}"),
     }

@@ -183,7 +183,7 @@ async fn a_keyed_screenshot_stores_its_image_once() {
 
 async fn patch(service: &Service, key: &str, patch: &Patch) -> Result<Reply, ServiceError> {
     let write = keyed(request("s", "{}"), key, &format!("{patch:?}"));
-    service.patch_entry(write.terms, LogName::Requests, Seq(1), patch, Some(keep())).await
+    service.at("s").patch_entry(write.terms, LogName::Requests, Seq(1), patch, Some(keep())).await
 }
 
 const COUNT_UP: &str =

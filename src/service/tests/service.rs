@@ -10,8 +10,9 @@ use futures_util::future::join_all;
 use tempfile::TempDir;
 
 use super::clock::Held;
+use crate::auth::Caller;
 pub(crate) use crate::board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
-use crate::board::{Condition, Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq};
+use crate::board::{Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq, Terms};
 use crate::clock::Clock;
 use crate::service::*;
 use crate::store::{PageMax, SqliteOptions, SqliteStore, SyncLevel};
@@ -40,19 +41,25 @@ pub(crate) fn item(text: &str) -> Item {
 }
 
 pub(crate) fn write_to(session: &str, command: Command) -> Write {
-    let terms = Terms {
-        session: name(session),
-        condition: Condition::default(),
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    };
-    Write { terms, command }
+    Write { session: name(session), terms: Terms::default(), command }
 }
 
 impl Service {
+    /// Returns the owner's handle of a session.
+    pub(crate) fn at(&self, session: &str) -> SessionHandle {
+        SessionHandle { service: self.clone(), caller: Caller::owner(), name: name(session) }
+    }
+
+    /// Returns the published board, loaded on this thread if it was evicted.
+    pub(crate) fn published_here(
+        &self,
+        name: &SessionName,
+    ) -> Result<Option<Published>, ServiceError> {
+        let Some(session) = self.existing(name)? else { return Ok(None) };
+        let published = self.inner.sessions.loader.published_here(&session)?;
+        Ok(Some(published).filter(|published| published.board.life().is_some()))
+    }
+
     /// Waits until a session has reached a revision, at most this long.
     pub(crate) async fn reach(
         &self,

@@ -42,7 +42,7 @@ impl Watches {
 }
 
 /// A session under watch, by its name.
-pub struct Watch {
+pub(crate) struct Watch {
     service: Service,
     name: SessionName,
     session: Arc<Session>,
@@ -72,7 +72,7 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::Damaged`].
-    pub fn watch(&self, name: &SessionName) -> Result<Watch, ServiceError> {
+    pub(in crate::service) fn watch(&self, name: &SessionName) -> Result<Watch, ServiceError> {
         let (session, ticks) = self.inner.sessions.directory.watch(name);
         if session.is_damaged() {
             return Err(ServiceError::Damaged);
@@ -119,17 +119,17 @@ impl Service {
 impl Watch {
     /// Returns the extent of the session's history; revision 0 if the name never had a session.
     #[must_use]
-    pub fn extent(&self) -> Extent {
+    pub(crate) fn extent(&self) -> Extent {
         self.session.extent()
     }
 
     /// Returns true if the server stops.
-    pub async fn is_stopping(&mut self) -> bool {
+    pub(crate) async fn is_stopping(&mut self) -> bool {
         poll_immediate(self.stopping.reached()).await.is_some()
     }
 
     /// Waits for a commit since the last call or the begin of the watch. Returns false when the server stops.
-    pub async fn changed(&mut self) -> bool {
+    pub(crate) async fn changed(&mut self) -> bool {
         let Some(ticks) = &mut self.ticks else { return false };
         tokio::select! {
             biased;
@@ -144,13 +144,13 @@ impl Watch {
 
     /// Returns true if the last delivered commit was the newest, so that [`changed`](Self::changed) tells of the next.
     #[must_use]
-    pub fn is_at_head(&self) -> bool {
+    pub(crate) fn is_at_head(&self) -> bool {
         self.is_at_head
     }
 
     /// Returns the text of the commits after a revision, and the last of these, if another watcher shared it. A text
     /// of commits that not everyone may see is only for a reader that sees all.
-    pub fn shared(&mut self, after: Revision, sees_all: bool) -> Option<(Bytes, Revision)> {
+    pub(crate) fn shared(&mut self, after: Revision, sees_all: bool) -> Option<(Bytes, Revision)> {
         if self.session.extent_after_losses().1 != self.losses {
             return None;
         }
@@ -163,7 +163,7 @@ impl Watch {
     }
 
     /// Shares the text of commits that were delivered with the other watchers of the session.
-    pub fn share(&self, shared: SharedText) {
+    pub(crate) fn share(&self, shared: SharedText) {
         self.session.share(shared, &self.service.inner.sessions.recent_bytes);
     }
 
@@ -179,7 +179,7 @@ impl Watch {
     /// # Errors
     ///
     /// [`ServiceError`] if the store cannot be read.
-    pub async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
+    pub(crate) async fn commits(&mut self, after: Revision) -> Result<Commits, ServiceError> {
         let (now, losses) = self.session.extent_after_losses();
         if std::mem::replace(&mut self.losses, losses) != losses {
             // What was delivered may be among the lost commits.

@@ -45,16 +45,15 @@ impl Writer {
         if staging.is_closed() || staging.board().life().is_none() {
             return;
         }
+        // The condition and the fence are those of the fork.
         let terms = Terms {
-            session: session.clone(),
             condition: Condition::default(),
             fence: None,
-            author: job.write.terms.author.clone(),
-            bound_to: job.write.terms.bound_to.clone(),
             key: Some(key.clone()),
-            trace: job.write.terms.trace,
+            ..job.write.terms.clone()
         };
-        let write = Write { terms, command: Command::Transact(Box::default()) };
+        let write =
+            Write { session: session.clone(), terms, command: Command::Transact(Box::default()) };
         let keep = Some(Arc::new(move |_: &_| Some(answer.clone())) as crate::service::Keep);
         let kept = self.stage(staging, &WriteJob { keep, ..WriteJob::of(write) }, reading, &[]);
         if let Verdict::Failed(error) = kept {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::board::{
     Board, Command, ITEM_BYTES_MAX, InvalidItem, Item, LogCommand, LogName, Rejected, Revision,
-    Screenshot, Seq, Terms, Write, json, patchable,
+    Screenshot, Seq, Terms, json, patchable,
 };
 use crate::service::history::blocking;
-use crate::service::images::ImageBytes;
-use crate::service::{Keep, Reply, Service, ServiceError};
+use crate::service::image_bytes::ImageBytes;
+use crate::service::{Keep, Reply, ServiceError, SessionHandle};
 
 /// The number of tries of a patch whose entry is changed meanwhile.
 const PATCH_TRIES_MAX: usize = 256;
@@ -34,7 +34,7 @@ impl Patch {
     }
 }
 
-impl Service {
+impl SessionHandle {
     /// Patches one entry. For a keyed write, `keep` makes the answer to a repeat.
     ///
     /// # Errors
@@ -49,12 +49,12 @@ impl Service {
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
         for _ in 0..PATCH_TRIES_MAX {
-            let (write, images) = match self.patched_write(&terms, &log, seq, patch).await {
+            let (command, images) = match self.patched_command(&terms, &log, seq, patch).await {
                 Ok(made) => made,
                 // The entry of a repeat may be changed or deleted by now, also by the first request.
                 Err(error) => return self.recall(&terms).await?.map(Reply::Before).ok_or(error),
             };
-            match self.write(write, images, keep.clone()).await {
+            match self.write(terms.clone(), command, images, keep.clone()).await {
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
                 result => return result,
             }
@@ -62,14 +62,14 @@ impl Service {
         Err(ServiceError::Overloaded)
     }
 
-    /// Makes the write of the patched entry, on the condition that the entry does not change meanwhile.
-    async fn patched_write(
+    /// Makes the command that replaces the entry by the patched one, on the condition that the entry does not change meanwhile.
+    async fn patched_command(
         &self,
         terms: &Terms,
         log: &LogName,
         seq: Seq,
         patch: &Patch,
-    ) -> Result<(Write, Vec<ImageBytes>), ServiceError> {
+    ) -> Result<(Command, Vec<ImageBytes>), ServiceError> {
         let (board, basis, text) = self.entry_to_patch(terms, log, seq).await?;
         let revision = board.revision();
         let (of, patch) = (log.clone(), patch.clone());
@@ -82,7 +82,7 @@ impl Service {
         let (item, images) = made.await?;
         let command =
             Command::Log(log.clone(), LogCommand::PutEntry { seq, item, basis: Some(basis) });
-        Ok((Write { terms: terms.clone(), command }, images))
+        Ok((command, images))
     }
 
     async fn entry_to_patch(
@@ -92,13 +92,13 @@ impl Service {
         seq: Seq,
     ) -> Result<(Arc<Board>, Revision, String), ServiceError> {
         let refuse = |rejected, revision| ServiceError::Rejected { rejected, revision };
-        let Some(published) = self.published(&terms.session).await? else {
-            return Err(refuse(Rejected::NoSession { session: terms.session.clone() }, None));
+        let Some(published) = self.published().await? else {
+            return Err(refuse(Rejected::NoSession { session: self.name.clone() }, None));
         };
         let board = published.board;
         let entry = patchable(&board, log, seq, &terms.condition)
             .map_err(|rejected| refuse(rejected, Some(board.revision())))?;
-        let text = self.whole_text(&board, &entry.item).await?;
+        let text = self.service.whole_text(&board, &entry.item).await?;
         Ok((Arc::clone(&board), entry.revision, text))
     }
 }

@@ -7,8 +7,8 @@ use super::batch::Batch;
 use super::verdict::Verdict;
 use crate::board;
 use crate::board::{
-    BlobRef, Board, Command, Condition, Item, LogCommand, LogName, QuestionCommand, Seq,
-    SessionName, Terms, Transaction, Write,
+    BlobRef, Board, Command, Item, LogCommand, LogName, QuestionCommand, Seq, SessionName, Terms,
+    Transaction, Write,
 };
 use crate::clock::Reading;
 use crate::service::job::WriteJob;
@@ -54,22 +54,13 @@ impl Writer {
         let Verdict::Done { receipt, .. } = verdict else { return };
         let mut items = answered(&write.command, &receipt.answer, &receipt.board);
         items.retain(is_whole);
-        if items.is_empty() || write.terms.session == name {
+        if items.is_empty() || write.session == name {
             return;
         }
-        let answered_in = write.terms.session.clone();
-        let terms = Terms {
-            session: name.clone(),
-            condition: Condition::default(),
-            fence: None,
-            author: write.terms.author.clone(),
-            bound_to: None,
-            key: None,
-            trace: None,
-        };
+        let answered_in = write.session.clone();
+        let terms = Terms { author: write.terms.author.clone(), ..Terms::default() };
         let command = Command::Log(LogName::Questions, LogCommand::Append { items });
-        let write = Write { terms, command };
-        let job = WriteJob::of(write);
+        let job = WriteJob::of(Write { session: name.clone(), terms, command });
         batch.links.link(&answered_in, &name);
         let staging = self.staging(&mut batch.staged, &name, reading);
         let refused = if staging.is_closed() {

@@ -25,19 +25,6 @@ pub(crate) async fn out(service: &Service, session: &str) -> String {
     archive
 }
 
-pub(crate) fn terms(session: &str) -> Terms {
-    let condition = Condition::default();
-    Terms {
-        session: name(session),
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    }
-}
-
 /// Takes an archive in, in pieces of this many bytes.
 pub(crate) async fn bring_in(
     service: &Service,
@@ -45,14 +32,14 @@ pub(crate) async fn bring_in(
     archive: &[u8],
     piece: usize,
 ) -> Result<Arc<Board>, ServiceError> {
-    let mut import = service.import(&name(session)).await?;
+    let mut import = service.at(session).import().await?;
     for piece in archive.chunks(piece) {
         if !import.push(piece.to_vec()).await {
             break;
         }
     }
     let imported = import.finish().await?;
-    match service.adopt_import(terms(session), imported, None).await? {
+    match service.at(session).adopt_import(Terms::default(), imported, None).await? {
         Reply::Now(receipt) => Ok(receipt.board),
         Reply::Before(answer) => panic!("answered before: {answer:?}"),
     }
@@ -118,7 +105,7 @@ pub(crate) async fn rich(service: &Service, session: &str) {
     service.write(write, vec![], Some(keep)).await.unwrap();
     let now = service.published_here(&name(session)).unwrap().unwrap();
     let then = At::Checkpoint("early".parse().unwrap());
-    let then = service.board_at(&now, &then).await.unwrap();
+    let then = service.at(session).board_at(&now, &then).await.unwrap();
     service.carry_out(session, Command::Session(SessionCommand::Restore { then })).await.unwrap();
     service.carry_out(session, append_to(LogName::Requests, &["{}"])).await.unwrap();
     service.receipt(by("B", write_to(session, claim("2h"))), vec![]).await.unwrap();
@@ -207,10 +194,10 @@ async fn a_purged_session_and_a_fork_have_archives_too() {
     rich(&service, "s").await;
     let fork = async |to: &str| {
         let board = board_of(&service, "s");
-        service.fork(terms(to), board, name("s"), None).await.unwrap();
+        service.at(to).fork(Terms::default(), board, name("s"), None).await.unwrap();
     };
     fork("f").await;
-    service.purge(&name("s"), None).await.unwrap();
+    service.at("s").purge(None).await.unwrap();
     let purged = out(&service, "s").await;
     assert!(!purged.contains("{\"commit\":") && purged.contains("{\"part\":{\"head\""));
     service.receipt(request("s", "{\"after\":1}"), vec![]).await.unwrap();
@@ -223,7 +210,7 @@ async fn a_purged_session_and_a_fork_have_archives_too() {
         assert_eq!(contents(&board), contents(&board_of(&service, session)), "{session}");
         assert_eq!(out(&service, &to).await, archive, "{session}");
         // A second round, purged in between.
-        service.purge(&name(&to), None).await.unwrap();
+        service.at(&to).purge(None).await.unwrap();
         let archive = out(&service, &to).await;
         delete(&service, session).await;
         bring_in(&service, session, archive.as_bytes(), 1000).await.unwrap();
@@ -312,7 +299,7 @@ async fn an_archive_is_of_one_moment_though_writes_go_on() {
     let whole = out(&service, "t").await;
     let mut export = service.export(board).await.unwrap();
     let mut archive = export.next().await.unwrap().unwrap();
-    service.purge(&name("t"), None).await.unwrap();
+    service.at("t").purge(None).await.unwrap();
     while let Some(lines) = export.next().await.unwrap() {
         archive += &lines;
     }
@@ -329,7 +316,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced() {
     for _ in 0..20 {
         service.receipt(request("s", &text), vec![]).await.unwrap();
     }
-    service.purge(&name("s"), None).await.unwrap();
+    service.at("s").purge(None).await.unwrap();
     for _ in 0..60 {
         service.receipt(request("s", &text), vec![]).await.unwrap();
     }
@@ -341,7 +328,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced() {
         archive += &lines;
         // Each takes the base, and what was deleted of the one before goes at once.
         service.receipt(request("s", "{\"late\":1}"), vec![]).await.unwrap();
-        service.purge(&name("s"), None).await.unwrap();
+        service.at("s").purge(None).await.unwrap();
         let store = Arc::clone(&service.inner.deps.store);
         tokio::task::spawn_blocking(move || while store.embedded().unwrap().idle() {})
             .await
@@ -370,15 +357,15 @@ async fn an_import_that_stops_leaves_nothing_and_lets_the_next_one_in() {
     let archive = out(&service, "s").await;
     let before = left(&*store, dir.path());
     for end in [0, 10, archive.len() / 2, archive.len()] {
-        let mut import = service.import(&name("t")).await.unwrap();
+        let mut import = service.at("t").import().await.unwrap();
         import.push(archive.as_bytes()[..end].to_vec()).await;
         drop(import);
     }
-    let mut import = service.import(&name("t")).await.unwrap();
+    let mut import = service.at("t").import().await.unwrap();
     import.push(archive.clone().into_bytes()).await;
     drop(import.finish().await.unwrap());
     // The next one waits for those before it.
-    let waits = service.import(&name("t")).await.unwrap();
+    let waits = service.at("t").import().await.unwrap();
     assert!(waits.finish().await.is_err());
     let deadline = std::time::Instant::now() + LONG;
     while left(&*store, dir.path()) != before {
@@ -386,11 +373,11 @@ async fn an_import_that_stops_leaves_nothing_and_lets_the_next_one_in() {
         tokio::task::yield_now().await;
     }
     // A name that gets its session meanwhile stays that session's.
-    let mut import = service.import(&name("t")).await.unwrap();
+    let mut import = service.at("t").import().await.unwrap();
     import.push(archive.into_bytes()).await;
     service.receipt(request("t", "{}"), vec![]).await.unwrap();
     let imported = import.finish().await.unwrap();
-    let late = service.adopt_import(terms("t"), imported, None).await;
+    let late = service.at("t").adopt_import(Terms::default(), imported, None).await;
     assert!(matches!(
         late,
         Err(ServiceError::Rejected { rejected: Rejected::SessionExists { .. }, .. })

@@ -45,7 +45,7 @@ async fn a_harmed_archive_changes_nothing() {
     let service = Service::start(Arc::clone(&store), POLICY, Clock::system()).unwrap();
     rich(&service, "s").await;
     let archive = out(&service, "s").await;
-    service.fork(terms("f"), board_of(&service, "s"), name("s"), None).await.unwrap();
+    service.at("f").fork(Terms::default(), board_of(&service, "s"), name("s"), None).await.unwrap();
     let forked = out(&service, "f").await;
     let mut before = left(&*store, dir.path());
     let mut equal = 0;
@@ -96,7 +96,7 @@ async fn a_refusal_names_the_line() {
 async fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let mut import = service.import(&name("t")).await.unwrap();
+    let mut import = service.at("t").import().await.unwrap();
     let mut pushed = 0;
     while import.push(vec![b'x'; 1 << 20]).await {
         pushed += 1;

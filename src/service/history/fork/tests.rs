@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{Condition, LogCommand, LogName, Revision, Seq, SessionCommand};
+use crate::board::{LogCommand, LogName, Revision, Seq, SessionCommand};
 use crate::clock::Clock;
 use crate::service::tests::clock::{Held, LONG, keyed};
 use crate::service::tests::cold::evict;
@@ -15,23 +15,10 @@ use crate::service::tests::service::{
 use crate::service::{At, Published, Receipt};
 use crate::store::Store;
 
-fn terms(session: &str) -> Terms {
-    let condition = Condition::default();
-    Terms {
-        session: name(session),
-        condition,
-        fence: None,
-        author: None,
-        bound_to: None,
-        key: None,
-        trace: None,
-    }
-}
-
 async fn fork(service: &Service, from: &str, at: u64, to: &str) -> Result<Receipt, ServiceError> {
     let published: Published = service.published_here(&name(from))?.unwrap();
-    let then = service.board_at(&published, &At::Revision(Revision(at))).await?;
-    match service.fork(terms(to), then, name(from), None).await? {
+    let then = service.at(from).board_at(&published, &At::Revision(Revision(at))).await?;
+    match service.at(to).fork(Terms::default(), then, name(from), None).await? {
         Reply::Now(receipt) => Ok(receipt),
         Reply::Before(answer) => panic!("answered before: {answer:?}"),
     }
@@ -78,7 +65,7 @@ async fn a_fork_may_begin_where_the_history_does() {
     for _ in 0..3 {
         service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     }
-    let purged = service.purge(&name("s"), None).await.unwrap();
+    let purged = service.at("s").purge(None).await.unwrap();
     assert_eq!(purged, Revision(3));
     assert_eq!(fork(&service, "s", 3, "f").await.unwrap().board.revision(), Revision(4));
     let before = fork(&service, "s", 2, "g").await.unwrap_err();
@@ -184,7 +171,7 @@ async fn forks_and_purges_do_not_wait_for_the_images_of_another_fork() {
         tokio::spawn(async move { fork(&service, "s", 1, "f").await })
     };
     tokio::time::timeout(LONG, came.changed()).await.expect("it links no images").unwrap();
-    let purged = service.purge(&name("t"), None).await;
+    let purged = service.at("t").purge(None).await;
     let forked = fork(&service, "u", 1, "g").await;
     let is_waiting = !forking.is_finished();
     // Before anything fails here, or its thread would wait for ever.
@@ -215,7 +202,7 @@ async fn a_fork_goes_on_above_every_revision_that_its_name_ever_had() {
     service.receipt(request("f", "{}"), Vec::new()).await.unwrap();
     let published = service.published_here(&name("f")).unwrap().unwrap();
     for (at, found) in [(1, true), (5, false), (10, false), (11, true), (12, true), (13, false)] {
-        let then = service.board_at(&published, &At::Revision(Revision(at))).await;
+        let then = service.at("f").board_at(&published, &At::Revision(Revision(at))).await;
         assert_eq!(then.is_ok(), found, "{at}");
     }
     stop(service).await;
@@ -236,7 +223,7 @@ async fn a_purge_takes_no_turn_while_its_board_is_read() {
     let mut came = store.read_gate.came.subscribe();
     let purging = {
         let service = service.clone();
-        tokio::spawn(async move { service.purge(&name("s"), None).await })
+        tokio::spawn(async move { service.at("s").purge(None).await })
     };
     tokio::time::timeout(LONG, came.changed()).await.expect("it reads no board").unwrap();
     let is_free = service.inner.history.bases.now().is_some();

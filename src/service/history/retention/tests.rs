@@ -45,11 +45,13 @@ async fn the_last_revisions_are_kept_and_older_ones_are_gone() {
     let published = |service: &Service| service.published_here(&name("s")).unwrap().unwrap();
     let bytes = published(&service).history_bytes;
     // A past board that is at hand is of no use once its commits are gone.
-    service.board_at(&published(&service), &At::Revision(Revision(2))).await.unwrap();
+    service.at("s").board_at(&published(&service), &At::Revision(Revision(2))).await.unwrap();
     set(&service, History::Revisions(10)).await;
     assert_eq!(cut(&service, 0).await, 41);
     assert!(published(&service).history_bytes < bytes / 2);
-    let then = async |at| service.board_at(&published(&service), &At::Revision(Revision(at))).await;
+    let then = async |at| {
+        service.at("s").board_at(&published(&service), &At::Revision(Revision(at))).await
+    };
     assert!(matches!(then(40).await, Err(ServiceError::Compacted { oldest: Revision(41) })));
     for at in 41..=51 {
         let requests = then(at).await.unwrap().log(&LogName::Requests).unwrap().len();
@@ -88,13 +90,13 @@ async fn a_purge_leaves_the_board_and_nothing_of_its_past() {
     let service = start(dir.path());
     fill(&service, 20).await;
     let before = board(&service, "s");
-    assert_eq!(service.purge(&name("s"), None).await.unwrap(), Revision(20));
+    assert_eq!(service.at("s").purge(None).await.unwrap(), Revision(20));
     let published = service.published_here(&name("s")).unwrap().unwrap();
     assert_eq!((published.board.oldest(), published.history_bytes), (Revision(20), 0));
     assert_eq!(published.board.version(), before.version());
-    let then = service.board_at(&published, &At::Revision(Revision(19))).await;
+    let then = service.at("s").board_at(&published, &At::Revision(Revision(19))).await;
     assert!(matches!(then, Err(ServiceError::Compacted { .. })));
-    assert_eq!(service.purge(&name("s"), None).await.unwrap(), Revision(20));
+    assert_eq!(service.at("s").purge(None).await.unwrap(), Revision(20));
     fill(&service, 1).await;
     let live = board(&service, "s");
     stop(service).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{LogCommand, LogName, Seq, SessionCommand, Terms, Which};
+use crate::board::{Condition, LogCommand, LogName, Seq, Terms, Which};
 use crate::clock::Clock;
 use crate::service::check;
 use crate::service::sessions::session::new_session_id;
@@ -34,7 +34,7 @@ async fn delete(service: &Service, seq: Seq) {
 }
 
 async fn purge(service: &Service) {
-    service.purge(&name("s"), None).await.unwrap();
+    service.at("s").purge(None).await.unwrap();
 }
 
 fn file(dir: &Path, board: &Board, bytes: &[u8]) -> PathBuf {
@@ -54,7 +54,7 @@ async fn deleted_images_go_once_the_history_is_cut() {
     let (kept, gone) = (post(&service, b"kept").await, post(&service, b"gone").await);
     delete(&service, gone).await;
     let now = service.published_here(&name("s")).unwrap().unwrap();
-    let then = service.board_at(&now, &At::Revision(Revision(2))).await.unwrap();
+    let then = service.at("s").board_at(&now, &At::Revision(Revision(2))).await.unwrap();
     assert!(is_shown(&service, &then, gone, b"gone").await, "its history is kept");
     purge(&service).await;
     service.reach(&name("s"), Revision(4), LONG).await.unwrap();
@@ -67,10 +67,9 @@ async fn deleted_images_go_once_the_history_is_cut() {
     let image = then.log(&LogName::Screenshots).unwrap().get(gone).unwrap().item.image().cloned();
     let read = service.image(&then, &image.unwrap()).await;
     assert!(matches!(read, Err(ServiceError::Compacted { oldest: Revision(3) })), "{read:?}");
-    let terms = |session| write_to(session, Command::Session(SessionCommand::Delete)).terms;
-    let fork = service.fork(terms("f"), Arc::clone(&then), name("s"), None).await;
+    let fork = service.at("f").fork(Terms::default(), Arc::clone(&then), name("s"), None).await;
     assert!(matches!(fork, Err(ServiceError::Compacted { .. })), "{fork:?}");
-    let restored = service.restore(terms("s"), then, None).await;
+    let restored = service.at("s").restore(Terms::default(), then, None).await;
     assert!(matches!(restored, Err(ServiceError::Rejected { .. })), "{restored:?}");
     // The same bytes may come again.
     let again = post(&service, b"gone").await;
@@ -99,11 +98,9 @@ async fn what_a_commit_after_the_base_names_stays_and_is_shown() {
     until("what is before the base stays", || !lost.exists()).await;
     let now = service.published_here(&name("s")).unwrap().unwrap();
     assert_eq!(now.board.image_bytes(), 16);
-    let then = service.board_at(&now, &At::Revision(Revision(4))).await.unwrap();
+    let then = service.at("s").board_at(&now, &At::Revision(Revision(4))).await.unwrap();
     assert!(is_shown(&service, &then, of_base, b"of the base").await);
-    let restored = service
-        .restore(write_to("s", Command::Session(SessionCommand::Delete)).terms, then, None)
-        .await;
+    let restored = service.at("s").restore(Terms::default(), then, None).await;
     assert!(restored.is_ok(), "{restored:?}");
     assert!(is_shown(&service, &board(&service, "s"), of_base, b"of the base").await);
     stop(service).await;
@@ -145,7 +142,7 @@ async fn unnamed_and_refused_images_go_after_a_start() {
     for session in ["s", "none"] {
         let (write, images) = screenshot("s", b"refused".to_vec());
         let condition = Condition { absent: session == "s", ..Condition::default() };
-        let terms = Terms { session: name(session), condition, ..write.terms };
+        let terms = Terms { condition, ..write.terms };
         // With no session of this name there is no entry to replace.
         let command = match session {
             "s" => write.command,
@@ -154,7 +151,8 @@ async fn unnamed_and_refused_images_go_after_a_start() {
                 LogCommand::PutEntry { seq: Seq(1), item: item("{}"), basis: None },
             ),
         };
-        let refused = service.receipt(Write { terms, command }, images).await;
+        let refused =
+            service.receipt(Write { session: name(session), terms, command }, images).await;
         assert!(matches!(refused, Err(ServiceError::Rejected { .. })), "{refused:?}");
     }
     until("what was refused stays", || !file(dir.path(), &now, b"refused").exists()).await;

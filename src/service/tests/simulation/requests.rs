@@ -6,7 +6,7 @@ use std::pin::Pin;
 use super::*;
 use crate::board::{
     Board, Edit, Key, Matches, Plan, QuestionCommand, Rejected, RequestCommand, Screenshot, Seq,
-    Terms, Test, Transaction, Version,
+    Test, Transaction, Version,
 };
 
 /// The number of different images.
@@ -16,7 +16,7 @@ const IMAGES: u64 = 2;
 pub(super) enum Request {
     Write(Box<Write>, Vec<ImageBytes>),
     /// A fork of a session as it is, with the name of the terms.
-    Fork(Terms, SessionName),
+    Fork(Box<Write>, SessionName),
     Purge(SessionName),
 }
 
@@ -65,7 +65,7 @@ impl Request {
     pub(super) fn key(&self) -> Option<&Key> {
         match self {
             Self::Write(write, _) => write.terms.key.as_ref(),
-            Self::Fork(terms, _) => terms.key.as_ref(),
+            Self::Fork(write, _) => write.terms.key.as_ref(),
             Self::Purge(_) => None,
         }
     }
@@ -73,8 +73,8 @@ impl Request {
     /// The session that it changes.
     pub(super) fn session(&self) -> &SessionName {
         match self {
-            Self::Write(write, _) => &write.terms.session,
-            Self::Fork(terms, _) => &terms.session,
+            Self::Write(write, _) => &write.session,
+            Self::Fork(write, _) => &write.session,
             Self::Purge(session) => session,
         }
     }
@@ -88,18 +88,19 @@ impl Request {
                 Self::Write(write, images) => {
                     service.write(*write, images, keep).await.map(Answer::Written)
                 }
-                Self::Fork(terms, from) => {
+                Self::Fork(write, from) => {
                     let published = service.published(&from).await?;
                     let Some(Published { board, .. }) = published else {
                         let rejected = Rejected::NoSession { session: from };
                         return Err(ServiceError::Rejected { rejected, revision: None });
                     };
-                    let reply = service.fork(terms, Arc::clone(&board), from, keep).await?;
+                    let to = service.at(write.session.as_str());
+                    let reply = to.fork(write.terms, Arc::clone(&board), from, keep).await?;
                     Ok(Answer::Forked { reply, source: board })
                 }
                 Self::Purge(session) => {
                     let id = service.extent(&session)?.map(|extent| extent.session);
-                    let oldest = service.purge(&session, None).await?;
+                    let oldest = service.at(session.as_str()).purge(None).await?;
                     Ok(Answer::Purged { session, id, oldest })
                 }
             }
@@ -110,8 +111,8 @@ impl Request {
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Write(write, _) => write!(f, "{} {:?}", write.terms.session, write.command),
-            Self::Fork(terms, from) => write!(f, "{} forked from {from}", terms.session),
+            Self::Write(write, _) => write!(f, "{} {:?}", write.session, write.command),
+            Self::Fork(write, from) => write!(f, "{} forked from {from}", write.session),
             Self::Purge(session) => write!(f, "{session} purged"),
         }
     }
@@ -145,11 +146,11 @@ impl Simulation {
             let delete = Command::Session(SessionCommand::Delete);
             return (Request::Write(Box::new(write_to(from.as_str(), delete)), vec![]), false);
         }
-        // The terms alone count.
+        // The session and the terms alone count.
         let to = write_to(self.chance.one_of(&free).as_str(), Command::Transact(Box::default()));
         let is_keyed = self.chance.is(50);
-        let Write { terms, .. } = if is_keyed { keyed(to, word, word) } else { to };
-        (Request::Fork(terms, from), is_keyed)
+        let to = if is_keyed { keyed(to, word, word) } else { to };
+        (Request::Fork(Box::new(to), from), is_keyed)
     }
 
     fn shoot(&mut self, running: &Running, word: &str) -> Request {

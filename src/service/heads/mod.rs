@@ -2,8 +2,9 @@
 //!
 //! A check joins the next query, which begins after it came; one query answers for all that wait. A session that other
 //! servers wrote to is brought up to date by the writer. The sessions that somebody watches are checked at each hint, and
-//! each second. The leader has what it tends checked too: it knows only what it has read. An embedded store has one
-//! server, and needs none of this.
+//! each second. An embedded store has one server, and needs none of this.
+
+mod leader;
 
 use std::collections::HashMap;
 use std::io;
@@ -18,22 +19,18 @@ use tokio::time::timeout_at;
 use super::Service;
 use super::deps::Deps;
 use super::error::ServiceError;
-use super::history::deletion::AT_ONCE_MAX;
 use super::images::Images;
-use super::images::gc_schedule::GcSchedule;
-use super::images::reaper::Orphans;
 use super::job::{Behind, Checked, Job, JobQueue};
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::known::{Known, Standing};
 use super::sessions::memory_budget::MemoryBudget;
-use super::sessions::tombstones::TOMBSTONE_MS;
 use super::threads::signal::Signal;
 use super::watch::Watches;
 use super::watch::waker::{Channels, WakeUp, WakeUps};
-use crate::board::{SessionName, Timestamp};
-use crate::clock::Clock;
-use crate::store::{Head, Hint, SharedStore, Store, StoreError};
+use crate::board::SessionName;
+use crate::store::{Head, Hint, SharedStore, Store};
+use leader::{Leader, Round};
 
 /// The number of checks that may wait for a query.
 const WAITING_MAX: usize = 65_536;
@@ -47,20 +44,13 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The time between two checks of the watched sessions.
 const WATCHED_EVERY: Duration = Duration::from_secs(1);
 
-/// The time between two looks at the sessions whose history a setting limits.
-const LIMITED_EVERY: Duration = Duration::from_secs(60);
-
-/// The time between two looks for blobs to collect, and the rest until one is collected.
-const COLLECTED_EVERY: Duration = Duration::from_secs(60 * 60);
-const COLLECTED_AFTER: Duration = Duration::from_secs(5);
-
-/// The time between two deletions of what nobody needs, and between two counts of the sessions.
-const TENDED_EVERY: Duration = Duration::from_secs(5);
+/// Names to check, each with those that wait for it.
+type Checks = HashMap<SessionName, Vec<Checked>>;
 
 /// The checks that wait for the next query.
 #[derive(Default)]
 pub(super) struct HeadChecks {
-    waiting: Mutex<HashMap<SessionName, Vec<Checked>>>,
+    waiting: Mutex<Checks>,
     /// True once nobody answers any more. Changed under the lock above.
     is_over: AtomicBool,
     /// True if hints were lost.
@@ -76,24 +66,7 @@ struct Checker {
     memory: Arc<MemoryBudget>,
     channels: Arc<Channels>,
     wake_ups: Arc<WakeUps>,
-    orphans: Arc<Orphans>,
-    schedule: Arc<GcSchedule>,
-    clock: Clock,
     jobs: JobQueue,
-}
-
-/// When each of the regular tasks was done last.
-struct Done {
-    watched: Instant,
-    limited: Option<Instant>,
-    collected: Option<Instant>,
-    tended: Option<Instant>,
-    /// The last name of a look at limited sessions that goes on.
-    limited_after: Vec<u8>,
-    /// The last name of a look for blobs that goes on.
-    collected_after: Vec<u8>,
-    /// True if this server led at the last look.
-    led: bool,
 }
 
 impl HeadChecks {
@@ -121,13 +94,21 @@ impl HeadChecks {
                 memory: Arc::clone(memory),
                 channels: Arc::clone(&watches.channels),
                 wake_ups: Arc::clone(&watches.wake_ups),
+                jobs: jobs.clone(),
+            };
+            let mut leader = Leader {
+                directory: Arc::clone(directory),
                 orphans: Arc::clone(&images.orphans),
                 schedule: Arc::clone(&images.schedule),
                 clock: deps.clock.clone(),
-                jobs: jobs.clone(),
+                swept: None,
+                limited: Round::default(),
+                collected: Round::default(),
+                led: false,
             };
             let signal = Arc::clone(&checks.signal);
-            deps.threads.start("checker", signal, move |signal| checker.run(signal))?;
+            deps.threads
+                .start("checker", signal, move |signal| checker.run(&mut leader, signal))?;
         }
         Ok(checks)
     }
@@ -163,7 +144,7 @@ impl HeadChecks {
         answers.try_for_each(|answer| answer)
     }
 
-    fn take(&self) -> HashMap<SessionName, Vec<Checked>> {
+    fn take(&self) -> Checks {
         let mut waiting = self.waiting.lock();
         if waiting.len() <= NAMES_AT_ONCE_MAX {
             return std::mem::take(&mut waiting);
@@ -231,34 +212,18 @@ impl Hinted {
     }
 }
 
-/// Adds checks that nobody waits for.
-fn add(asked: &mut HashMap<SessionName, Vec<Checked>>, names: &[Vec<u8>]) {
-    for name in names.iter().filter_map(|name| SessionName::from_bytes(name)) {
-        asked.entry(name).or_default();
-    }
-}
-
 impl Checker {
-    fn run(&self, signal: &Signal) {
+    fn run(&self, leader: &mut Leader, signal: &Signal) {
         let Some(store) = self.store.shared() else { return };
-        let mut done = Done {
-            watched: Instant::now(),
-            limited: None,
-            collected: None,
-            tended: None,
-            limited_after: Vec::new(),
-            collected_after: Vec::new(),
-            led: false,
-        };
-        let mut rest = Duration::ZERO;
+        let (mut watched, mut rest) = (Instant::now(), Duration::ZERO);
         while signal.rest(rest) {
             let mut asked = self.checks.take();
             let is_lost = self.checks.is_lost.swap(false, Ordering::AcqRel);
-            if is_lost || done.watched.elapsed() >= WATCHED_EVERY {
+            if is_lost || watched.elapsed() >= WATCHED_EVERY {
                 self.add_watched(&mut asked);
                 self.wake_lists(is_lost);
-                done.watched = Instant::now();
-                if let Err(error) = self.tend(store, &mut done, &mut asked) {
+                watched = Instant::now();
+                if let Err(error) = leader.work(store, &mut asked) {
                     tracing::debug!(%error, "the regular tasks wait for the database");
                 }
             }
@@ -282,69 +247,7 @@ impl Checker {
         }
     }
 
-    /// Does the regular tasks that are due.
-    fn tend(
-        &self,
-        store: &dyn SharedStore,
-        done: &mut Done,
-        asked: &mut HashMap<SessionName, Vec<Checked>>,
-    ) -> Result<(), StoreError> {
-        let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
-        if is_due(done.tended, TENDED_EVERY) {
-            self.directory.set_count(store.count()?);
-            if store.lead() {
-                self.forget_over(store)?;
-            }
-            done.tended = Some(Instant::now());
-        }
-        let leads = store.lead();
-        if leads && !done.led {
-            // The leader before may have left something.
-            (done.limited, done.collected) = (None, None);
-        }
-        done.led = leads;
-        if !leads {
-            return Ok(());
-        }
-        let due = store.due(self.clock.read().due(), NAMES_AT_ONCE_MAX)?;
-        add(asked, &due);
-        if is_due(done.limited, LIMITED_EVERY) {
-            let names = store.limited(&done.limited_after, NAMES_AT_ONCE_MAX)?;
-            done.limited_after = names.last().cloned().unwrap_or_default();
-            if names.is_empty() {
-                done.limited = Some(Instant::now());
-            }
-            add(asked, &names);
-        }
-        if is_due(done.collected, COLLECTED_EVERY) {
-            let age = i64::try_from(self.schedule.collection().age.as_millis()).unwrap_or(i64::MAX);
-            let before = Timestamp(self.clock.read().due().0.saturating_sub(age));
-            let names = store.collectable(before, &done.collected_after, NAMES_AT_ONCE_MAX)?;
-            done.collected_after = names.last().cloned().unwrap_or_default();
-            if names.is_empty() {
-                store.sweep()?;
-                done.collected = Some(Instant::now());
-            }
-            let parsed = names.iter().filter_map(|name| SessionName::from_bytes(name));
-            parsed.for_each(|name| self.schedule.ask(&name, COLLECTED_AFTER));
-            add(asked, &names);
-        }
-        Ok(())
-    }
-
-    /// Deletes histories that nobody needs, with their blobs.
-    fn forget_over(&self, store: &dyn SharedStore) -> Result<(), StoreError> {
-        let now = self.clock.read().due();
-        let before = Timestamp(now.0.saturating_sub(TOMBSTONE_MS));
-        let over = store.over(before, AT_ONCE_MAX)?;
-        if !over.is_empty() {
-            store.forget(&over)?;
-            over.into_iter().for_each(|session| self.orphans.add(session));
-        }
-        Ok(())
-    }
-
-    fn add_watched(&self, asked: &mut HashMap<SessionName, Vec<Checked>>) {
+    fn add_watched(&self, asked: &mut Checks) {
         self.directory.visit(|session| {
             if session.is_watched() {
                 asked.entry(session.name().clone()).or_default();
@@ -352,7 +255,7 @@ impl Checker {
         });
     }
 
-    fn check(&self, store: &dyn SharedStore, asked: HashMap<SessionName, Vec<Checked>>) {
+    fn check(&self, store: &dyn SharedStore, asked: Checks) {
         let mut asked: Vec<_> = asked.into_iter().collect();
         while !asked.is_empty() {
             let some = asked.split_off(asked.len().saturating_sub(NAMES_AT_ONCE_MAX));
@@ -435,7 +338,10 @@ impl Service {
     ///
     /// [`ServiceError::Unreachable`] if the store does not answer in time; or the reason why its commits cannot be
     /// taken in.
-    pub async fn catch_up(&self, name: &SessionName) -> Result<(), ServiceError> {
+    pub(in crate::service) async fn catch_up(
+        &self,
+        name: &SessionName,
+    ) -> Result<(), ServiceError> {
         self.catch_up_all([name]).await
     }
 
