@@ -207,8 +207,10 @@ impl Folding {
             return self.put(' ', &from);
         }
         self.take_apart(text);
-        // "5™" is two words, and so is "1½"; "5㎏" is one, as "5kg" is.
-        let is_symbol = !first.is_alphanumeric() && !matches!(first, '\u{3371}'..='\u{33FF}');
+        // "5™" is two words, and so is "1½"; "5㎏" is one, as "5kg" is. A mark is on the letter before it.
+        let is_symbol = !first.is_alphanumeric()
+            && canonical_combining_class(first) == 0
+            && !matches!(first, '\u{3371}'..='\u{33FF}');
         let is_word = is_symbol && self.letter.contains(char::is_alphanumeric)
             || self.letter.contains('\u{2044}');
         if is_word {
