@@ -10,6 +10,7 @@ pub(crate) mod inbox;
 pub(crate) mod intake;
 pub(crate) mod log_page;
 pub(crate) mod offload;
+pub(crate) mod ops;
 pub(crate) mod params;
 pub(crate) mod pieces;
 pub(crate) mod prompt;

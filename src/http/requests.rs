@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
@@ -17,13 +16,11 @@ use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::entry_url;
-use crate::api::intake::fields::{fence_member, named, result_member, ttl_member};
-use crate::api::intake::tasks::{failure, next_claim};
-use crate::api::refusal::Refusal;
+use crate::api::intake::input::body as body_of;
+use crate::api::ops::requests::{Claimed, Claiming, ClaimingNext, Failing, Finishing};
 use crate::api::tag::Resource;
 use crate::api::view::entry::{ClaimBody, EntryBody};
-use crate::board;
-use crate::board::{Command, LogName, RequestCommand, Seq, Ttl};
+use crate::board::{Command, LogName, RequestCommand, Seq};
 use crate::service::Wait;
 
 /// The result of a claim.
@@ -45,54 +42,6 @@ pub(super) struct NextBody<'a> {
     etag: String,
 }
 
-/// The request to look for.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NextClaimBody {
-    /// A whole number with `ms`, `s`, `m`, `h` or `d`; one minute by default.
-    #[schema(required = false, nullable = false)]
-    ttl: Option<openapi::TtlText>,
-    #[schema(required = false, rename = "match", schema_with = openapi::wanted_members)]
-    r#match: Box<RawValue>,
-}
-
-/// The duration of a claim.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NewClaimBody {
-    /// A whole number with `ms`, `s`, `m`, `h` or `d`; one minute by default.
-    #[schema(required = false, nullable = false)]
-    ttl: Option<openapi::TtlText>,
-}
-
-/// The end of a request.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NewDoneBody {
-    /// The fence of the claim under which the work was done.
-    #[schema(required = false, nullable = false, minimum = 1)]
-    fence: Option<u64>,
-    /// The result, at most 1 MiB.
-    #[schema(required = false, value_type = Value)]
-    result: Box<RawValue>,
-}
-
-/// The end of a claim without success.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NewFailureBody {
-    /// The fence of the claim under which the work failed.
-    #[schema(required = false, nullable = false, minimum = 1)]
-    fence: Option<u64>,
-    /// The reason, at most 1 MiB.
-    #[schema(required = false, value_type = Value)]
-    reason: Box<RawValue>,
-}
-
 /// Claim a request
 ///
 /// One agent at a time holds a claim; its own PUT renews the claim. Its writes may then carry `?claim=SEQ&fence=N`.
@@ -100,7 +49,7 @@ pub(super) struct NewFailureBody {
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewClaimBody, description = "The duration of the claim; the body may be omitted"),
+    request_body(content = Claiming, description = "The duration of the claim; the body may be omitted"),
     responses(
         (status = 200, description = "Claim renewed", body = ClaimedBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -116,19 +65,23 @@ pub(super) async fn claim(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
-    let ttl = from_json(json_or_nothing(&writing.headers, bytes)?, new_claim).await?;
-    let command = Command::Request(seq, RequestCommand::Claim { ttl });
+    let claiming =
+        from_json(json_or_nothing(&writing.headers, bytes)?, body_of::<Claiming>).await?;
     let shape = move |written: &Written<'_>| {
-        let board::Answer::Claimed { claim, won } = &written.receipt.answer else {
+        let Some(claimed) = Claimed::of(written.receipt, Some(seq)) else {
             return finished(written, seq);
         };
         let revision = written.receipt.board.revision().0;
-        let made = won.then(|| entry_url(written.session, &LogName::Requests, seq));
+        let made = claimed.is_won.then(|| entry_url(written.session, &LogName::Requests, seq));
         let tag = written.entry_tag(&LogName::Requests, seq);
-        let body = ClaimedBody { revision, etag: tag.to_string(), claim: ClaimBody::of(claim) };
-        written.json(Some(tag), made, &body)
+        let claim = ClaimBody::of(claimed.claim);
+        written.json(
+            Some(tag.clone()),
+            made,
+            &ClaimedBody { revision, etag: tag.to_string(), claim },
+        )
     };
-    writing.write(resource(seq), command, Vec::new(), shape).await
+    writing.write(resource(seq), claiming.of(seq), Vec::new(), shape).await
 }
 
 /// Release a claim
@@ -160,7 +113,7 @@ pub(super) async fn release(
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/claim", operation_id = "claim_next_request", tag = "requests",
     params(openapi::InSession, openapi::ClaimWaitQuery, openapi::Writes),
-    request_body(content = NextClaimBody, description = "The members to look for, and the duration of the claim; the body may be omitted"),
+    request_body(content = ClaimingNext, description = "The members to look for, and the duration of the claim; the body may be omitted"),
     responses(
         (status = 200, description = "The claimed request", body = NextBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -182,22 +135,21 @@ pub(super) async fn claim_next(
     });
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     writing.by_an_agent()?;
-    let claim = from_json(json_or_nothing(&writing.headers, bytes)?, next_claim).await?;
+    let claiming =
+        from_json(json_or_nothing(&writing.headers, bytes)?, body_of::<ClaimingNext>).await?;
     let shape = |written: &Written<'_>| {
-        let board::Answer::Next(Some((seq, _))) = &written.receipt.answer else {
+        let Some(Claimed { seq, entry, .. }) = Claimed::of(written.receipt, None) else {
             return written.changed(written.log_tag(&LogName::Requests), None);
         };
-        let tag = written.entry_tag(&LogName::Requests, *seq);
-        let board = &written.receipt.board;
-        let entry = board.log(&LogName::Requests).and_then(|requests| requests.get(*seq));
-        let Some(entry) = entry.map(|entry| EntryBody::whole(entry)) else {
+        let tag = written.entry_tag(&LogName::Requests, seq);
+        let Some(entry) = entry.map(EntryBody::whole) else {
             return written.changed(tag, None);
         };
         let body = NextBody { entry, etag: tag.to_string() };
-        let location = entry_url(written.session, &LogName::Requests, *seq);
+        let location = entry_url(written.session, &LogName::Requests, seq);
         Ok(written.json(Some(tag), Some(location), &body)?.with_status(StatusCode::OK))
     };
-    writing.claim_next(claim, wait, shape).await
+    writing.claim_next(claiming.next(), wait, shape).await
 }
 
 /// Finish a request
@@ -206,7 +158,7 @@ pub(super) async fn claim_next(
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewDoneBody, description = "The claim's fence and the result; the body may be omitted"),
+    request_body(content = Finishing, description = "The claim's fence and the result; the body may be omitted"),
     responses(
         (status = 200, description = "Finished", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -220,7 +172,7 @@ pub(super) async fn finish(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, move |text| new_end(seq, text)).await?;
+    let command = from_json(bytes, body_of::<Finishing>).await?.of(seq);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
@@ -231,7 +183,7 @@ pub(super) async fn finish(
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/failed", operation_id = "fail_request", tag = "requests",
     params(openapi::InSession, openapi::AtSeq, openapi::Writes),
-    request_body(content = NewFailureBody, description = "The claim's fence and the reason; the body may be omitted"),
+    request_body(content = Failing, description = "The claim's fence and the reason; the body may be omitted"),
     responses(
         (status = 200, description = "The claim has ended", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -244,8 +196,8 @@ pub(super) async fn fail(
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let command = from_json(json_or_nothing(&writing.headers, bytes)?, failure).await?;
-    let command = Command::Request(seq, command);
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = from_json(bytes, body_of::<Failing>).await?.of(seq);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
@@ -268,20 +220,6 @@ pub(super) async fn retry(
     writing.finish_query()?;
     let command = Command::Request(seq, RequestCommand::Retry);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
-}
-
-/// Reads `{"ttl": …}`; the body may be absent.
-fn new_claim(text: &str) -> Result<Ttl, Refusal> {
-    let [ttl] = named(text, ["ttl"])?;
-    ttl.map_or(Ok(Ttl::MINUTE), |ttl| ttl_member("/ttl", ttl))
-}
-
-/// Reads `{"fence": …, "result": …}`; the body may be absent.
-fn new_end(request: Seq, text: &str) -> Result<Command, Refusal> {
-    let [fence, result] = named(text, ["fence", "result"])?;
-    let fence = fence.map(|fence| fence_member("/fence", fence)).transpose()?;
-    let result = result.map(|result| result_member("/result", result)).transpose()?;
-    Ok(Command::Request(request, RequestCommand::Finish { fence, result }))
 }
 
 fn resource(seq: Seq) -> Resource {

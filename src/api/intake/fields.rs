@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::api::refusal::{
-    Fault, Place, Refusal, child, invalid_field, invalid_item, object_required, unknown_field,
+    Fault, Place, Refusal, child, invalid_field, invalid_item, object_required,
 };
 use crate::board::json;
 use crate::board::json::{DEPTH_MAX, Kind, Malformed, Member};
@@ -33,27 +33,6 @@ pub(crate) fn members<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &
     }
     let pointed = |member: Member<'a>| (child(pointer, member.name), member.value);
     Ok(json::members(text).map(pointed).collect())
-}
-
-/// The values of these members of a body; the last one where a name is repeated, as in Python.
-pub(crate) fn named<'a, const N: usize>(
-    text: &'a str,
-    names: [&str; N],
-) -> Result<[Option<&'a str>; N], Refusal> {
-    let mut values = [None; N];
-    for (pointer, value) in members("", text)? {
-        let place = names.iter().position(|name| pointer.strip_prefix('/') == Some(name));
-        match place.and_then(|place| values.get_mut(place)) {
-            Some(place) => *place = Some(value),
-            None => return Err(unknown_field(pointer, &names)),
-        }
-    }
-    Ok(values)
-}
-
-/// The refusal of a body without a member that it must have.
-pub(crate) fn needed(member: &str) -> Refusal {
-    invalid_field(String::new(), format!("expected the member '{member}'"))
 }
 
 /// Reads a member that is `true` or `false`.

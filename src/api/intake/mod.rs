@@ -3,12 +3,13 @@
 pub(crate) mod fields;
 pub(crate) mod filter;
 pub(crate) mod history;
+pub(crate) mod input;
 pub(crate) mod items;
+pub(crate) mod kinds;
 pub(crate) mod profile;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod steps;
 pub(crate) mod tasks;
 mod trajectory_key;
-pub(crate) mod transaction;
 pub(crate) mod until;

@@ -1,14 +1,12 @@
 //! Requests as tasks: plans, failures, and the members that a worker looks for.
 
-use super::fields::{fence_member, named, result_member, ttl_member, value_of};
+use super::fields::value_of;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Refusal, child, invalid_field, object_required};
 use crate::board::json::Kind;
 use crate::board::{
-    AFTER_MAX, ATTEMPTS_MAX, ITEM_DEPTH_MAX, LogName, Plan, RequestCommand, Seq, Ttl, WANTED_MAX,
-    Wanted, json,
+    AFTER_MAX, ATTEMPTS_MAX, ITEM_DEPTH_MAX, LogName, Plan, Seq, WANTED_MAX, Wanted, json,
 };
-use crate::service::NextClaim;
 
 /// Takes the parameters of a POST, which only requests have.
 pub(crate) fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Refusal> {
@@ -63,14 +61,6 @@ fn seqs(at: &str, value: &str) -> Result<Vec<Seq>, Refusal> {
     Ok(seqs)
 }
 
-/// Reads `{"ttl": …, "match": {…}}`; the body may be absent.
-pub(crate) fn next_claim(text: &str) -> Result<NextClaim, Refusal> {
-    let [ttl, wanted] = named(text, ["ttl", "match"])?;
-    let ttl = ttl.map_or(Ok(Ttl::MINUTE), |ttl| ttl_member("/ttl", ttl))?;
-    let wanted = wanted.map(|wanted| wanted_members("/match", wanted)).transpose()?;
-    Ok(NextClaim { wanted: wanted.unwrap_or_default(), ttl })
-}
-
 /// Reads the members that a request must have.
 pub(crate) fn wanted_members(at: &str, value: &str) -> Result<Wanted, Refusal> {
     if json::kind(value) != Kind::Object {
@@ -86,12 +76,4 @@ pub(crate) fn wanted_members(at: &str, value: &str) -> Result<Wanted, Refusal> {
         wanted.push((name, value_of(value, ITEM_DEPTH_MAX - 1, &at)?));
     }
     Ok(Wanted(wanted.into()))
-}
-
-/// Reads `{"fence": …, "reason": …}`; the body may be absent.
-pub(crate) fn failure(text: &str) -> Result<RequestCommand, Refusal> {
-    let [fence, reason] = named(text, ["fence", "reason"])?;
-    let fence = fence.map(|fence| fence_member("/fence", fence)).transpose()?;
-    let reason = reason.map(|reason| result_member("/reason", reason)).transpose()?;
-    Ok(RequestCommand::Fail { fence, reason })
 }

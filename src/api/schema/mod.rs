@@ -3,8 +3,11 @@
 pub(crate) mod profiles;
 pub(crate) mod settings;
 
+use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{
+    KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 
 use crate::board::NAME_BYTES_MAX;
 
@@ -18,8 +21,19 @@ pub(crate) enum ImagesName {
     None,
 }
 
+/// A time to live: an integer with `ms`, `s`, `m`, `h` or `d`.
+#[derive(Serialize, ToSchema)]
+#[schema(
+    pattern = "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$",
+    example = "60s"
+)]
+pub(crate) struct TtlText(String);
+
 /// The pattern of a session's or agent's name: no control character, no slash, and not `.` or `..`.
 pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
+
+/// The pattern of a checkpoint's name: a [`NAME`] with at least one character that is not a digit.
+pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
 /// The pattern of a part of a prompt.
 pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/,\u0000-\u001f\u007f-\u009f]+)$";
@@ -47,4 +61,31 @@ pub(crate) fn unsigned(min: usize, max: usize) -> Object {
         .minimum(Some(min))
         .maximum(Some(max.min(INT64_MAX)))
         .build()
+}
+
+/// A whole number of at least this.
+pub(crate) fn from(min: usize) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(min))
+        .build()
+}
+
+pub(crate) fn checkpoint_name() -> Object {
+    let told = "A name with at least one character that is not a digit";
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(told))
+        .min_length(Some(1))
+        .max_length(Some(NAME_BYTES_MAX))
+        .pattern(Some(CHECKPOINT))
+        .build()
+}
+
+/// Returns the schema of a point in history: a revision, as a number or as digits, or a checkpoint's name.
+pub(crate) fn point() -> Schema {
+    let told = "A revision or the name of a checkpoint";
+    let any = OneOfBuilder::new().description(Some(told));
+    any.item(unsigned(0, usize::MAX)).item(name()).into()
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::state::text_of;
 use super::{Shown, raw, write_json};
-use crate::api::intake::transaction::Operation;
+use crate::api::ops::transactions::Operation;
 use crate::board;
 use crate::board::{Timestamp, json};
 

@@ -22,6 +22,7 @@ use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
 use crate::api::address::session_of;
+use crate::api::ops::NotWritten;
 use crate::api::refusal::no_session;
 use crate::api::signed_url::not_signed;
 use crate::auth::{Caller, Forbidden, RequestOrigin, Scope, Secret, Tokens, Unauthorized};
@@ -302,6 +303,17 @@ impl From<Unreachable> for Problem {
             }
             Unreachable::Over(why) => unauthorized(why),
             Unreachable::Behind(error) => error.into(),
+        }
+    }
+}
+
+impl From<NotWritten> for Problem {
+    fn from(refused: NotWritten) -> Self {
+        match refused {
+            NotWritten::Over(why) => unauthorized(why),
+            NotWritten::Forbidden(forbidden) => forbidden.into(),
+            NotWritten::Refused(refusal) => refusal.into(),
+            NotWritten::Service(error) => error.into(),
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::address::checkpoint_url;
-use crate::api::intake::fields::{named, needed};
-use crate::api::intake::history::name_member;
+use crate::api::intake::input::body as body_of;
+use crate::api::ops::history::Naming;
 use crate::api::refusal::{Refusal, refused};
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::board::{Board, Checkpoint, CheckpointCommand, CheckpointName, Command, Rejected};
@@ -63,15 +63,6 @@ pub(crate) struct CheckpointPage {
     revision: u64,
 }
 
-/// A name for the session's current revision.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(crate) struct NewCheckpointBody {
-    #[schema(schema_with = openapi::checkpoint_name)]
-    name: String,
-}
-
 impl CheckpointBody {
     fn of(name: &CheckpointName, checkpoint: &Checkpoint) -> Self {
         Self {
@@ -90,7 +81,7 @@ impl CheckpointBody {
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/checkpoints", operation_id = "put_checkpoint", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewCheckpointBody, description = "The name"),
+    request_body(content = Naming, description = "The name"),
     responses(
         (status = 200, description = "Moved", body = CheckpointBody,
             headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -102,8 +93,8 @@ impl CheckpointBody {
 pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let name = from_json(bytes, new_checkpoint).await?;
-    let command = Command::Checkpoint(name.clone(), CheckpointCommand::Put);
+    let naming = from_json(bytes, body_of::<Naming>).await?;
+    let (command, name) = (naming.command(), naming.name);
     writing
         .write(Resource::Checkpoints, command, Vec::new(), move |written| {
             let (receipt, list) = (written.receipt, tag(written));
@@ -120,12 +111,6 @@ pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, P
             written.json(Some(tag), Some(checkpoint_url(written.session, &name)), &body)
         })
         .await
-}
-
-/// Reads `{"name": …}`.
-fn new_checkpoint(text: &str) -> Result<CheckpointName, Refusal> {
-    let [name] = named(text, ["name"])?;
-    name_member("/name", name.ok_or_else(|| needed("name"))?)
 }
 
 /// Returns the tag of the checkpoints after a write.

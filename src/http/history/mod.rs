@@ -15,26 +15,12 @@ use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::session_url;
-use crate::api::intake::fields::{named, needed};
-use crate::api::intake::history::{at_member, name_member};
-use crate::api::refusal::Refusal;
+use crate::api::intake::input::body as body_of;
+use crate::api::ops::history::{Forking, Restoring, board_at};
 use crate::api::tag::Resource;
-use crate::board::SessionName;
-use crate::service::At;
 
 /// The maximum number of attempts to read a history that is being truncated.
 const LOOKS_MAX: usize = 8;
-
-/// The name of a fork, and the point to fork.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NewForkBody {
-    #[schema(schema_with = openapi::new_session_name)]
-    to: String,
-    #[schema(required = false, schema_with = openapi::point)]
-    at: Option<String>,
-}
 
 /// The result of a fork.
 #[derive(Debug, Serialize, ToSchema)]
@@ -49,15 +35,6 @@ pub(super) struct ForkedBody {
     at: u64,
 }
 
-/// The point to restore a session to.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) struct NewRestoreBody {
-    #[schema(schema_with = openapi::point)]
-    at: String,
-}
-
 /// Fork a session
 ///
 /// The new session gets the board, current or of an earlier point, and owns its data. Its revisions continue from the
@@ -65,7 +42,7 @@ pub(super) struct NewRestoreBody {
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/fork", operation_id = "fork_session", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewForkBody, description = "The new session's name and the point to fork"),
+    request_body(content = Forking, description = "The new session's name and the point to fork"),
     responses(
         (status = 201, description = "Forked", body = ForkedBody,
             headers(("ETag" = String, description = "The new session's tag"), ("Location" = String, description = "The new session"), ("Blackboard-Revision" = u64, description = "The new session's revision"))),
@@ -75,7 +52,7 @@ pub(super) struct NewRestoreBody {
 pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let (to, at) = from_json(bytes, new_fork).await?;
+    let Forking { to, at } = from_json(bytes, body_of::<Forking>).await?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
@@ -83,7 +60,7 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
-    let board = writing.board_at(&source, at.as_ref()).await?;
+    let (_, board) = board_at(&source, at.as_ref()).await?;
     let at = board.revision().0;
     writing
         .fork(board, source.name().clone(), move |written| {
@@ -97,13 +74,6 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
         .await
 }
 
-/// Reads `{"to": …, "at": …}`.
-fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
-    let [to, at] = named(text, ["to", "at"])?;
-    let to = name_member("/to", to.ok_or_else(|| needed("to"))?)?;
-    Ok((to, at.map(|at| at_member("/at", at)).transpose()?))
-}
-
 /// Restore a session
 ///
 /// The session's logs, memories, state and agents become as they were at the point, and all claims are cancelled. The
@@ -111,7 +81,7 @@ fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/restore", operation_id = "restore_session", tag = "history",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewRestoreBody, description = "The point to restore"),
+    request_body(content = Restoring, description = "The point to restore"),
     responses(
         (status = 200, description = "Restored", body = WrittenBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -121,19 +91,13 @@ fn new_fork(text: &str) -> Result<(SessionName, Option<At>), Refusal> {
 pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let at = from_json(bytes, new_restore).await?;
+    let Restoring { at } = from_json(bytes, body_of::<Restoring>).await?;
     writing.caller().restores()?;
     if let Some(answer) = writing.repeated(&Resource::Session).await? {
         return Ok(answer);
     }
-    let then = writing.board_at(writing.session(), Some(&at)).await?;
+    let (_, then) = board_at(writing.session(), Some(&at)).await?;
     writing.restore(then, |written| written.changed(written.session_tag(), None)).await
-}
-
-/// Reads `{"at": …}`.
-fn new_restore(text: &str) -> Result<At, Refusal> {
-    let [at] = named(text, ["at"])?;
-    at_member("/at", at.ok_or_else(|| needed("at"))?)
 }
 
 /// Delete a session's history

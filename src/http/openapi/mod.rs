@@ -11,10 +11,10 @@ mod transactions;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::board::{LABEL_BYTES_MAX, LABELS_MAX, WANTED_MAX};
+use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use examples::with_examples;
 pub(super) use headers::required;
@@ -41,8 +41,8 @@ pub(super) use problems::{
     ReplaceRefusals, RestoreRefusals, RetryRefusals, SearchRefusals, ServerRefusals,
     TransactRefusals, components, guarded,
 };
-pub(super) use schemas::{checkpoint_name, image_url, new_session_name, point, skip};
-pub(super) use transactions::{OperationBody, TestBody, TtlText};
+pub(super) use schemas::image_url;
+pub(super) use transactions::{OperationBody, TestBody};
 
 /// The order: `asc` starts with the oldest, `desc` with the newest.
 #[derive(ToSchema)]
@@ -154,20 +154,6 @@ impl PartialSchema for AnyJson {
 #[schema(value_type = BTreeMap<String, serde_json::Value>)]
 #[expect(dead_code, reason = "the OpenAPI schema of the document itself")]
 pub(super) struct DocumentBody(Value);
-
-/// Returns the schema of the members that a request must have to be claimed.
-pub(super) fn wanted_members() -> Schema {
-    let told = format!(
-        "The members that the request's item must have, at most {WANTED_MAX}, compared by value: numbers by value, members in any \
-        order."
-    );
-    ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .description(Some(told))
-        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
-        .max_properties(Some(WANTED_MAX))
-        .into()
-}
 
 /// Returns the schema of a request's labels, a merge patch.
 pub(super) fn labels_patch() -> Schema {

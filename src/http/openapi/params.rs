@@ -11,11 +11,10 @@ use utoipa::openapi::{RefOr, Required};
 
 use super::schemas::{
     ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, SEQ, TRACE, TTL, UNTIL_WAIT, WAIT, boolean,
-    checkpoint_name, json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref,
-    tags, text,
+    json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref, tags, text,
 };
 use crate::api::params::LIST_MAX;
-use crate::api::schema::{PROMPT_PART, name, pattern, unsigned};
+use crate::api::schema::{PROMPT_PART, checkpoint_name, name, pattern, unsigned};
 use crate::api::view::change::KINDS;
 use crate::board::PROMPT_PARTS_MAX;
 

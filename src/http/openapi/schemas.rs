@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 
-use crate::api::schema::{NAME, name, unsigned};
+use crate::api::schema::{NAME, unsigned};
 use crate::board::NAME_BYTES_MAX;
 
 /// The pattern of a label in a list.
@@ -20,9 +20,6 @@ pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)
 
 /// The pattern of a trace id (W3C Trace Context).
 pub(crate) const TRACE: &str = "^(?!0+$)[0-9a-f]{32}$";
-
-/// The pattern of a checkpoint's name: a [`NAME`] with at least one character that is not a digit.
-pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
 /// The pattern of an inbox cursor: a session's name and a seq.
 pub(crate) const INBOX_PLACE: &str = r"^(?!\.{1,2}/)[^/\u0000-\u001f\u007f-\u009f]+/[0-9]{1,19}$";
@@ -49,43 +46,12 @@ pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|age
 /// The pattern of a percent-encoded name.
 pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
-/// Returns the schema of the name of a session to create.
-pub(in crate::http) fn new_session_name() -> Object {
-    let mut named = name();
-    named.description = Some("The new session's name".to_owned());
-    named
-}
-
-pub(in crate::http) fn checkpoint_name() -> Object {
-    let told = "A name with at least one character that is not a digit";
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .description(Some(told))
-        .min_length(Some(1))
-        .max_length(Some(NAME_BYTES_MAX))
-        .pattern(Some(CHECKPOINT))
-        .build()
-}
-
-/// Returns the schema of a point in history: a revision, as a number or as digits, or a checkpoint's name.
-pub(in crate::http) fn point() -> Schema {
-    let told = "A revision or the name of a checkpoint";
-    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
-    any.item(unsigned(0, usize::MAX)).item(name()).into()
-}
-
 /// Returns the schema of a part's image: an object with the URL, or the URL alone.
 pub(in crate::http) fn image_url() -> Schema {
     let told =
         "The image of an image part: in `parts` an object with its `url`, in `responses` its URL";
     let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
     any.item(ObjectBuilder::new().schema_type(Type::Object)).item(text()).into()
-}
-
-/// Returns the schema of `skip`, whose only value is true.
-pub(in crate::http) fn skip() -> Object {
-    let only_true = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
-    only_true.description(Some("Skip the question: it will never have an answer")).build()
 }
 
 pub(crate) fn text() -> Object {

@@ -4,6 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::api::intake::input::Kind as _;
+use crate::api::intake::kinds::WantedMembers;
+use crate::api::schema::TtlText;
+
 macro_rules! forms {
     ($($(#[$doc:meta])* $union:ident = $($(#[$member_doc:meta])* $variant:ident: $member:ident {
         $($(#[$field_doc:meta])* $field:ident: $kind:ty,)+
@@ -81,7 +85,7 @@ forms! {
         } |
         /// Claims the oldest claimable request with these members.
         ClaimNext: ClaimNextOperation {
-            #[schema(schema_with = super::wanted_members)]
+            #[schema(schema_with = WantedMembers::schema)]
             claim_next: Value,
             #[schema(required = false, nullable = false)]
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,11 +128,3 @@ pub(in crate::http) struct LogText(String);
 #[derive(Serialize, ToSchema)]
 #[schema(pattern = "^[A-Za-z0-9_~-]+$", max_length = 256, example = "AppAgent")]
 pub(in crate::http) struct AgentText(String);
-
-/// A time to live: an integer with `ms`, `s`, `m`, `h` or `d`.
-#[derive(Serialize, ToSchema)]
-#[schema(
-    pattern = "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$",
-    example = "60s"
-)]
-pub(in crate::http) struct TtlText(String);

@@ -7,13 +7,12 @@ use axum::response::Response;
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
-use crate::api::refusal::{no_session, refused};
 use crate::api::tag::Resource;
-use crate::board::{Board, Command, Condition, Hashing, Rejected, SessionName, Terms, permits};
+use crate::board::{Board, Hashing, Rejected, SessionName};
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::response::problem::Problem;
 use crate::http::response::unwritten;
-use crate::service::{At, Import, Imported, ServiceError, SessionHandle};
+use crate::service::{Import, Imported, ServiceError, SessionHandle};
 
 impl Writing {
     /// Returns the session that this writes.
@@ -35,29 +34,8 @@ impl Writing {
         &self,
         resource: &Resource,
     ) -> Result<Option<Response>, Problem> {
-        let kept = self.session.recall(&self.terms(resource)?).await?;
-        let Some(kept) = kept else { return Ok(None) };
+        let Some(kept) = self.call(resource)?.repeated().await? else { return Ok(None) };
         Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
-    }
-
-    /// Returns a session's board at a point in its history, or the current board if no point is given.
-    pub(in crate::http) async fn board_at(
-        &self,
-        session: &SessionHandle,
-        at: Option<&At>,
-    ) -> Result<Arc<Board>, Problem> {
-        let published = session.published().await?;
-        let published = published.ok_or_else(|| no_session(session.name()))?;
-        let board = match at {
-            Some(at) => session.board_at(&published, at).await?,
-            None => published.board,
-        };
-        if board.life().is_none() {
-            // Before the first commit there is no board to fork or restore.
-            let revision = board.revision();
-            return Err(refused(&Rejected::NoRevision { revision }, None).into());
-        }
-        Ok(board)
     }
 
     /// Creates the session from another session's board.
@@ -67,13 +45,9 @@ impl Writing {
         fork_of: SessionName,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let board = match self.caller().limited_to() {
-            Some(own) => Arc::new(board.remembering_only(own)),
-            None => board,
-        };
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.fork(terms, board, fork_of, keep).await;
+        let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&call, &shape);
+        let reply = call.fork(board, fork_of, keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
@@ -91,11 +65,11 @@ impl Writing {
             Err(error) => return self.not_imported(error, arriving).await,
         };
         let imported = self.receive(&mut arriving, Some(import)).await?;
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
+        let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&call, &shape);
         let reply = match imported {
-            Some(imported) => self.session.adopt_import(terms, imported, keep).await,
-            None => Err(ServiceError::Fault),
+            Some(imported) => call.adopt(imported, keep).await,
+            None => Err(ServiceError::Fault.into()),
         };
         self.answer(&Resource::Session, reply, &*shape).await
     }
@@ -154,14 +128,13 @@ impl Writing {
         then: Arc<Board>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let (terms, shape) = (self.terms(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.restore(terms, then, keep).await;
+        let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
+        let keep = self.keep(&call, &shape);
+        let reply = call.restore(then, keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
-    /// Deletes the session's history before now. The purge itself commits nothing. A key is recorded with a commit,
-    /// so that a repeat does not delete newer history.
+    /// Deletes the session's history before now.
     pub(in crate::http) async fn purge(
         self,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
@@ -170,19 +143,8 @@ impl Writing {
         if let Some(answer) = self.repeated(&resource).await? {
             return Ok(answer);
         }
-        let board = self.board_at(&self.session, None).await?;
-        let terms = self.terms(&resource)?;
-        if let Err(rejected) = permits(&board, self.session.name(), &terms) {
-            let error = ServiceError::Rejected { rejected, revision: Some(board.revision()) };
-            return Err(self.refusal(&resource, error).await);
-        }
-        self.session.purge(terms.author.as_ref()).await?;
-        // The terms were checked already; writes made meanwhile no longer matter.
-        let terms = Terms { condition: Condition::default(), fence: None, ..terms };
-        let nothing = Command::Transact(Box::default());
-        let shape = Arc::new(shape);
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.write(terms, nothing, Vec::new(), keep).await;
+        let (call, shape) = (self.call(&resource)?, Arc::new(shape));
+        let reply = call.purge(self.keep(&call, &shape)).await;
         self.answer(&resource, reply, &*shape).await
     }
 }

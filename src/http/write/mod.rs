@@ -26,6 +26,7 @@ use super::response::problem::Problem;
 use super::response::trace_context::Trace;
 use super::response::{tag_value, unwritten};
 use crate::api::offload::work;
+use crate::api::ops::{NotWritten, WriteCall};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Place, no_blob_at, refused};
 use crate::api::tag::{Resource, Tag, version};
@@ -154,11 +155,10 @@ impl Writing {
         images: Vec<ImageBytes>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        self.caller().permits(&command)?;
         self.describes = matches!(command, Command::Session(SessionCommand::Put { .. }));
-        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.write(terms, command, images, keep).await;
+        let (call, shape) = (self.call(&resource)?, Arc::new(shape));
+        let keep = self.keep(&call, &shape);
+        let reply = call.run(command, images, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 
@@ -170,18 +170,15 @@ impl Writing {
         patch: &Patch,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        if let Patch::Json(_) = patch {
-            // A patch's tests and missing paths reveal the entry's content.
-            self.caller().needs(Scope::Read)?;
-        }
         let resource = Resource::Entry(log.clone(), seq);
-        let (terms, shape) = (self.terms(&resource)?, Arc::new(shape));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.patch_entry(terms, log, seq, patch, keep).await;
+        let (call, shape) = (self.call(&resource)?, Arc::new(shape));
+        let keep = self.keep(&call, &shape);
+        let reply = call.patch(log, seq, patch, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 
-    fn terms(&self, resource: &Resource) -> Result<Terms, Problem> {
+    /// Begins the call that writes this resource.
+    fn call(&self, resource: &Resource) -> Result<WriteCall, Problem> {
         // Reading the body may have taken long.
         self.caller().still_may(self.session.service().now())?;
         let session = match self.session.extent() {
@@ -189,17 +186,18 @@ impl Writing {
             Err(ServiceError::Damaged) => None,
             extent => extent?.map(|extent| extent.session),
         };
-        Ok(Terms {
+        let terms = Terms {
             condition: condition(&self.headers, self.epoch(), session, resource)?,
             fence: self.fence,
             author: self.author.clone(),
-            bound_to: self.caller().kept_to().cloned(),
+            bound_to: None,
             key: self
                 .repeat
                 .as_ref()
                 .map(|repeat| repeat.key(self.author.as_ref(), self.caller().identity())),
             trace: self.trace,
-        })
+        };
+        Ok(WriteCall::new(self.session.clone(), terms))
     }
 
     /// Returns the tag's version if the tag belongs to this resource of the session.
@@ -212,25 +210,24 @@ impl Writing {
         Ok(self.session.extent()?.and_then(version))
     }
 
-    /// Returns the shape of the response to store with the key, if there is one. The writer calls it.
-    fn keep<S>(&self, terms: &Terms, shape: &Arc<S>) -> Option<Keep>
+    /// Returns the shape of the response to store with the key, if there is one.
+    fn keep<S>(&self, call: &WriteCall, shape: &Arc<S>) -> Option<Keep>
     where
         S: Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     {
-        terms.key.as_ref()?;
         let (shape, session, caller) =
             (Arc::clone(shape), self.session.name().clone(), self.caller().clone());
         let epoch = self.epoch();
-        Some(Arc::new(move |receipt: &Receipt| {
+        call.keep(move |receipt: &Receipt| {
             let (session, caller) = (&session, &caller);
             shape(&Written { receipt, session, epoch, caller, keyed: true }).ok()?.keep()
-        }))
+        })
     }
 
     async fn answer(
         &self,
         resource: &Resource,
-        reply: Result<Reply, ServiceError>,
+        reply: Result<Reply, NotWritten>,
         shape: &(dyn Fn(&Written<'_>) -> ShapeResult + Send + Sync),
     ) -> Result<Response, Problem> {
         let shaped = match reply {
@@ -241,7 +238,10 @@ impl Writing {
                 shape(&Written { receipt: &receipt, session, epoch, caller, keyed })
             }
             Ok(Reply::Before(kept)) => self.again(&kept),
-            Err(error) => return Err(Box::pin(self.refusal(resource, error)).await),
+            Err(NotWritten::Service(error)) => {
+                return Err(Box::pin(self.refusal(resource, error)).await);
+            }
+            Err(refused) => return Err(refused.into()),
         };
         Ok(shaped.map_err(unwritten)?.into_response())
     }

@@ -38,10 +38,10 @@ impl Writing {
         }
         self.repeat = self.repeat.map(|repeat| repeat.with_digest(sha256));
         let resource = Resource::Blob(sha256);
-        let terms = self.terms(&resource)?;
+        let call = self.call(&resource)?;
         let shape = Arc::new(move |written: &Written<'_>| shape(written, sha256));
-        let keep = self.keep(&terms, &shape);
-        let reply = self.session.put_blob(terms, uploaded, media_type, keep).await;
+        let keep = self.keep(&call, &shape);
+        let reply = call.put_blob(uploaded, media_type, keep).await;
         self.answer(&resource, reply, &*shape).await
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::api::ops::NotWritten;
 use crate::api::refusal::{Facts as RefusalFacts, Refusal, no_session};
 use crate::auth::{Forbidden, Unauthorized};
 use crate::board::json::tokens::{Token, Tokens};
@@ -114,6 +115,18 @@ impl Facts {
         }
     }
 
+    /// Adds the members of an object as facts, without these.
+    pub(crate) fn put_members(self, object: &impl Serialize, without: &[&str]) -> Self {
+        let text = serde_json::to_string(object).unwrap_or_default();
+        json::members(&text).fold(self, |facts, member| {
+            let name = json::decode(member.name);
+            match without.contains(&&*name) {
+                true => facts,
+                false => facts.put_json(&name, member.value),
+            }
+        })
+    }
+
     /// Adds a fact as JSON text.
     pub(crate) fn put_json(mut self, name: &str, json: &str) -> Self {
         self.0.pop();
@@ -198,6 +211,17 @@ impl From<Unreachable> for Failure {
             Unreachable::Hidden(session) => no_session(&session).into(),
             Unreachable::Over(why) => why.into(),
             Unreachable::Behind(error) => error.into(),
+        }
+    }
+}
+
+impl From<NotWritten> for Failure {
+    fn from(why: NotWritten) -> Self {
+        match why {
+            NotWritten::Over(why) => why.into(),
+            NotWritten::Forbidden(forbidden) => forbidden.into(),
+            NotWritten::Refused(refusal) => refusal.into(),
+            NotWritten::Service(error) => error.into(),
         }
     }
 }

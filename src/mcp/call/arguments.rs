@@ -3,6 +3,7 @@
 //! The protocol's library parses numbers as floats and drops the order of members. So the text of the arguments is
 //! taken from the request itself.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -11,6 +12,7 @@ use axum::body::Bytes;
 use super::schema::conformed;
 use crate::api::fingerprint::Fingerprint;
 use crate::api::intake::fields::{json_text, text_of, value_of};
+use crate::api::intake::input::Source;
 use crate::api::offload::work;
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, child, invalid_field, unknown_field};
@@ -91,6 +93,11 @@ impl Arguments {
     /// Takes an argument. A null counts as absent, since many models send it for what they leave out.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.json(name).filter(|value| value != "null")
+    }
+
+    /// Returns the number of bytes that are left.
+    pub(crate) fn bytes(&self) -> usize {
+        self.left.iter().map(|(_, value)| value.len()).sum()
     }
 
     /// Takes an argument that must be there.
@@ -198,6 +205,16 @@ impl Arguments {
             Some((pointer, _)) => Err(unknown_field(pointer, &self.known)),
             None => Ok(()),
         }
+    }
+}
+
+impl Source for Arguments {
+    fn member(&mut self, name: &'static str) -> Option<(String, Cow<'_, str>)> {
+        self.take(name).map(|value| (pointer(name), Cow::Owned(value)))
+    }
+
+    fn lacks(&self, name: &str) -> Refusal {
+        missing(name)
     }
 }
 

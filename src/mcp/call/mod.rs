@@ -17,13 +17,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::fingerprint::Fingerprint;
+use crate::api::intake::input::Input;
+use crate::api::offload::work;
+use crate::api::ops::{NotWritten, WriteCall};
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::{Caller, Scope};
 use crate::board::{
     AgentName, Board, Code, Command, Json, KEY_CHARS_MAX, Key, LogName, SessionName, Terms,
 };
 use crate::service::{
-    ImageBytes, Keep, Published, Receipt, Reply, Service, ServiceError, SessionHandle, Unreachable,
+    ImageBytes, Keep, Published, Receipt, Reply, Service, SessionHandle, Unreachable,
 };
 
 use answer::{Facts, Failure};
@@ -141,6 +144,15 @@ impl Call {
         Ok(Instant::now() + Duration::from_secs(wait))
     }
 
+    /// Takes the input of an operation, in the client's turn if it is large.
+    pub(crate) async fn input<I: Input + Send + 'static>(&mut self) -> Result<I, Refusal> {
+        let mut arguments = std::mem::replace(&mut self.arguments, Arguments::none());
+        let read = work(arguments.bytes(), move || Ok((I::take(&mut arguments)?, arguments)));
+        let input;
+        (input, self.arguments) = read.await?;
+        Ok(input)
+    }
+
     /// Refuses arguments that are left.
     pub(crate) fn finish(&mut self) -> Result<(), Refusal> {
         std::mem::replace(&mut self.arguments, Arguments::none()).finish()
@@ -161,10 +173,8 @@ impl Call {
     ) -> Result<Writing, Failure> {
         let key = self.key(agent.as_ref())?;
         self.finish()?;
-        let bound_to = self.caller().kept_to().cloned();
-        let trace = self.visit.trace;
-        let terms = Terms { author: agent, bound_to, key, trace, ..Terms::default() };
-        Ok(Writing { call: self, session, terms })
+        let terms = Terms { author: agent, key, trace: self.visit.trace, ..Terms::default() };
+        Ok(Writing { call: self, write: WriteCall::new(session, terms) })
     }
 
     /// Takes the idempotency key, with the fingerprint of all that a repeat has in common with the first call.
@@ -224,31 +234,20 @@ impl Call {
 /// A write of a call.
 pub(crate) struct Writing {
     pub(crate) call: Call,
-    pub(crate) session: SessionHandle,
-    pub(crate) terms: Terms,
+    pub(crate) write: WriteCall,
 }
 
 impl Writing {
-    /// Checks the rights, carries out the command, and tells its facts.
+    /// Carries out the command, and tells its facts.
     pub(crate) async fn run(
         &self,
         command: Command,
         images: Vec<ImageBytes>,
         shape: impl Fn(&Receipt) -> Facts + Send + Sync + 'static,
     ) -> Result<Facts, Failure> {
-        self.permits(&command)?;
         let shape = Arc::new(shape);
-        let keep = self.keep(&shape);
-        let reply = self.session.write(self.terms.clone(), command, images, keep).await;
+        let reply = self.write.run(command, images, self.keep(&shape)).await;
         self.told(reply, &*shape)
-    }
-
-    /// Checks that the caller may carry out the command.
-    pub(crate) fn permits(&self, command: &Command) -> Result<(), Failure> {
-        let caller = self.call.caller();
-        caller.still_may(self.call.service.now())?;
-        caller.needs(Scope::Write)?;
-        Ok(caller.permits(command)?)
     }
 
     /// Returns the function that makes the facts to store with the key, if there is one.
@@ -256,18 +255,17 @@ impl Writing {
     where
         S: Fn(&Receipt) -> Facts + Send + Sync + 'static,
     {
-        self.terms.key.as_ref()?;
         let shape = Arc::clone(shape);
-        Some(Arc::new(move |receipt: &Receipt| {
+        self.write.keep(move |receipt| {
             let text = shape(receipt).as_str().to_owned();
             serde_json::value::RawValue::from_string(text).ok().map(Json::from)
-        }))
+        })
     }
 
     /// Tells the facts of a write, or of the write that it repeats.
     pub(crate) fn told(
         &self,
-        reply: Result<Reply, ServiceError>,
+        reply: Result<Reply, NotWritten>,
         shape: &dyn Fn(&Receipt) -> Facts,
     ) -> Result<Facts, Failure> {
         match reply? {

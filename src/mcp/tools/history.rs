@@ -6,8 +6,7 @@ use futures_util::FutureExt as _;
 
 use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
-use crate::api::refusal::{no_session, refused};
-use crate::board::{CheckpointCommand, CheckpointName, Command, Rejected, SessionCommand};
+use crate::api::ops::history::{Naming, Restoring, board_at};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::missing;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -23,16 +22,15 @@ pub(crate) fn checkpoint_board(call: Call) -> Running {
 async fn checkpoint(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
-    let name: CheckpointName = call.arguments.parsed("name")?.ok_or_else(|| missing("name"))?;
+    let naming: Naming = call.input().await?;
     let writing = call.writing(session, agent)?;
-    let told = name.clone();
+    let (command, told) = (naming.command(), naming.name);
     let shape = move |receipt: &Receipt| {
         Facts::new()
             .put("checkpoint", told.as_str())
             .put("moved", &receipt.existed)
             .put("revision", &receipt.board.revision())
     };
-    let command = Command::Checkpoint(name, CheckpointCommand::Put);
     Ok(writing.run(command, Vec::new(), shape).await?.into())
 }
 
@@ -82,21 +80,14 @@ pub(crate) fn restore_board(call: Call) -> Running {
 async fn restore(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
-    let at: At = call.arguments.parsed("at")?.ok_or_else(|| missing("at"))?;
+    let Restoring { at } = call.input().await?;
     call.caller().restores()?;
     let writing = call.writing(session.clone(), agent)?;
     // A repeat is told what the first call did, although its point may be forgotten by now.
-    if let Some(kept) = session.recall(&writing.terms).await? {
+    if let Some(kept) = writing.write.repeated().await? {
         return Ok(Facts::again(kept.text()).into());
     }
-    let now = session.published().await?;
-    let now = now.ok_or_else(|| no_session(session.name()))?;
-    let then = session.board_at(&now, &at).await?;
-    if then.life().is_none() {
-        // Before the first commit there is no board to restore.
-        let revision = then.revision();
-        return Err(refused(&Rejected::NoRevision { revision }, None).into());
-    }
+    let (now, then) = board_at(&session, Some(&at)).await?;
     let (before, restored) = (now.board.revision(), then.revision());
     let shape = move |receipt: &Receipt| {
         Facts::new()
@@ -105,6 +96,7 @@ async fn restore(mut call: Call) -> Result<Outcome, Failure> {
             .put("revision", &receipt.board.revision())
             .next(&format!("to undo: restore_board with at={before}"))
     };
-    let command = Command::Session(SessionCommand::Restore { then });
-    Ok(writing.run(command, Vec::new(), shape).await?.into())
+    let shape = Arc::new(shape);
+    let reply = writing.write.restore(then, writing.keep(&shape)).await;
+    Ok(writing.told(reply, &*shape)?.into())
 }

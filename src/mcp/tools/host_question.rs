@@ -13,9 +13,10 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::questions::{Asked, answer_facts, ended, not_yet, question};
+use crate::api::ops::questions::Answering;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Caller;
-use crate::board::{AgentName, Code, QuestionCommand, Seq, SessionId, SessionName};
+use crate::board::{AgentName, Code, Seq, SessionId, SessionName};
 use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
 use crate::mcp::call::answer::Failure;
@@ -68,18 +69,18 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
         return Ok(answer_facts(entry).into());
     }
     let action = input.as_ref().and_then(|input| input.get("action")).and_then(Value::as_str);
-    let command = match action {
+    let answering = match action {
         Some("accept") => {
             let content = input.as_ref().and_then(|input| input.get("content"));
             let answer = content.and_then(|content| content.get(INPUT)).and_then(Value::as_str);
             let answer = answer.filter(|answer| !answer.trim().is_empty());
             let none = || invalid_field("/inputResponses".to_owned(), "expected an answer");
-            QuestionCommand::Answer { answer: answer.ok_or_else(none)?.to_owned() }
+            Answering { answer: Some(answer.ok_or_else(none)?.to_owned()), skip: None }
         }
-        Some("decline") => QuestionCommand::Skip,
+        Some("decline") => Answering { answer: None, skip: Some(()) },
         _ => return Ok(not_yet(seq).into()),
     };
-    ended(call, session.clone(), agent, seq, command).await?;
+    ended(call, session.clone(), agent, seq, answering).await?;
     let published = session.published().await?.ok_or_else(|| no_session(session.name()))?;
     Ok(answer_facts(question(&published.board, seq)?).into())
 }

@@ -6,16 +6,18 @@ use tokio::time::Instant;
 use super::reading::{Keep, fit, member};
 use super::{host_question, tasks};
 use crate::api::inbox::{InboxQuery, page};
-use crate::api::intake::fields::{answer_member, is_blank};
+use crate::api::intake::fields::is_blank;
+use crate::api::intake::input::optional;
+use crate::api::intake::kinds::AnswerText;
+use crate::api::ops::questions::Answering;
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field, no_entry};
 use crate::auth::Scope;
 use crate::board::{
-    self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, QuestionCommand, Seq,
-    SessionName, Ttl, json,
+    self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, Seq, SessionName, Ttl, json,
 };
 use crate::mcp::call::answer::{Answer, Facts, Failure};
-use crate::mcp::call::arguments::{missing, pointer};
+use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
 
 use crate::service::{Inbox, Receipt, SessionHandle};
@@ -148,19 +150,9 @@ async fn answer(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
     let seq = call.arguments.need_seq("seq")?;
-    let skip = call.arguments.flag("skip")?;
-    let command = match (call.arguments.take("answer"), skip) {
-        (Some(answer), false) => {
-            QuestionCommand::Answer { answer: answer_member(&pointer("answer"), &answer)? }
-        }
-        (None, true) => QuestionCommand::Skip,
-        (Some(_), true) => {
-            let why = "give either 'answer' or 'skip', not both";
-            return Err(invalid_field(pointer("skip"), why).into());
-        }
-        (None, false) => return Err(missing("answer").into()),
-    };
-    Ok(ended(call, session, agent, seq, command).await?.into())
+    let skip = call.arguments.flag("skip")?.then_some(());
+    let answer = optional::<AnswerText>(&mut call.arguments, "answer")?;
+    Ok(ended(call, session, agent, seq, Answering { answer, skip }).await?.into())
 }
 
 /// Answers or skips a question.
@@ -169,14 +161,15 @@ pub(crate) async fn ended(
     session: SessionHandle,
     agent: Option<AgentName>,
     seq: Seq,
-    command: QuestionCommand,
+    answering: Answering,
 ) -> Result<Facts, Failure> {
-    let what = if matches!(command, QuestionCommand::Skip) { "skipped" } else { "answered" };
+    let what = if answering.skip.is_some() { "skipped" } else { "answered" };
+    let command = answering.of(seq)?;
     let writing = call.writing(session, agent)?;
     let shape = move |receipt: &Receipt| {
         Facts::new().put("seq", &seq).put(what, &true).put("revision", &receipt.board.revision())
     };
-    writing.run(Command::Question(seq, command), Vec::new(), shape).await
+    writing.run(command, Vec::new(), shape).await
 }
 
 pub(crate) fn list_open_questions(call: Call) -> Running {

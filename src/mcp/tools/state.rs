@@ -95,7 +95,7 @@ async fn set(mut call: Call) -> Result<Outcome, Failure> {
         Some(tag) => in_version(&call, &session, &path, tag)?,
     };
     let mut writing = call.writing(session, agent)?;
-    writing.terms.condition = condition;
+    writing.write.terms.condition = condition;
     let epoch = writing.call.service.epoch();
     let told = path.clone();
     let shape = move |receipt: &Receipt| {

@@ -3,8 +3,8 @@
 use futures_util::FutureExt as _;
 
 use super::state::quoted;
-use crate::api::intake::transaction::{self, Read};
 use crate::api::offload::work;
+use crate::api::ops::transactions::{self, Read};
 use crate::api::tag::{Resource, version};
 use crate::api::view::transaction::shown;
 use crate::board::{self, Command, Extent, StatePath};
@@ -42,7 +42,7 @@ async fn run(mut call: Call) -> Result<Outcome, Failure> {
                 |now: Extent| version(&quoted(tag), false, service.epoch(), now.session, &resource);
             Ok(session.extent()?.and_then(of))
         };
-        transaction::read(&body, &versions)
+        transactions::read(&body, &versions)
     });
     let Read { transaction, then, otherwise, images } = read.await?;
     let command = Command::Transact(Box::new(transaction));

@@ -1,20 +1,18 @@
 //! Transactions: tests and operations, parsed with pointers to faults.
 
-use super::fields::answer_member;
-use super::fields::{fence_member, result_member, ttl_member};
-use super::fields::{flag, members};
-use super::fields::{number, value_of};
-use super::items::Intake;
-use super::tasks::{plan_members, wanted_members};
+use super::questions::Answering;
+use super::requests::{Claiming, Finishing};
 use crate::api::address::parse_log_path;
-use crate::api::refusal::Fault;
-use crate::api::refusal::Refusal;
-use crate::api::refusal::{Place, invalid_field, invalid_item, unknown_field};
-use crate::board::json;
-use crate::board::json::{DEPTH_MAX, Kind};
+use crate::api::intake::fields::{flag, members, number, value_of};
+use crate::api::intake::input::{Input as _, Kind as _, Members, optional};
+use crate::api::intake::items::Intake;
+use crate::api::intake::kinds::{AnswerText, Lifetime};
+use crate::api::intake::tasks::{plan_members, wanted_members};
+use crate::api::refusal::{Fault, Place, Refusal, invalid_field, invalid_item, unknown_field};
+use crate::board::json::{self, DEPTH_MAX, Kind};
 use crate::board::{
-    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName,
-    QuestionCommand, RequestCommand, Revision, Seq, StatePath, Test, Transaction, Ttl, Version,
+    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName, Revision, Seq,
+    StatePath, Test, Transaction, Version,
 };
 use crate::service::{ImageBytes, ServiceError};
 
@@ -102,55 +100,8 @@ fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Ref
     Ok(parts)
 }
 
-/// The members of a test or operation, taken by name. A member left over is refused.
-struct Fields<'a> {
-    pointer: &'a str,
-    left: Vec<(String, &'a str)>,
-    /// The names that were looked for.
-    known: Vec<&'static str>,
-}
-
-impl<'a> Fields<'a> {
-    fn of(pointer: &'a str, text: &'a str) -> Result<Self, Refusal> {
-        Ok(Self { pointer, left: members(pointer, text)?, known: Vec::new() })
-    }
-
-    /// Takes a member with its pointer; the last of repeated ones.
-    fn take(&mut self, name: &'static str) -> Option<(String, &'a str)> {
-        self.known.push(name);
-        let pointer = format!("{}/{name}", self.pointer);
-        let found = self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value);
-        self.left.retain(|(known, _)| *known != pointer);
-        found.map(|value| (pointer, value))
-    }
-
-    fn need(&mut self, name: &'static str) -> Result<(String, &'a str), Refusal> {
-        let missing =
-            || invalid_field(self.pointer.to_owned(), format!("expected the member '{name}'"));
-        match self.take(name) {
-            Some(found) => Ok(found),
-            None => Err(missing()),
-        }
-    }
-
-    /// Refuses an object without any of the members that determine its kind.
-    fn missing(self, needed: &str) -> Refusal {
-        match self.left.into_iter().next() {
-            Some((unknown, _)) => unknown_field(unknown, &self.known),
-            None => invalid_field(self.pointer.to_owned(), format!("expected {needed}")),
-        }
-    }
-
-    fn finish<T>(self, read: T) -> Result<T, Refusal> {
-        match self.left.into_iter().next() {
-            Some((pointer, _)) => Err(unknown_field(pointer, &self.known)),
-            None => Ok(read),
-        }
-    }
-}
-
 fn one_test(pointer: &str, text: &str, versions: &Versions<'_>) -> Result<Test, Refusal> {
-    let mut fields = Fields::of(pointer, text)?;
+    let mut fields = Members::of(pointer, text)?;
     let test = if let Some((at, path)) = fields.take("path") {
         let path = path_member(&at, path)?;
         if let Some((at, value)) = fields.take("equals") {
@@ -195,7 +146,7 @@ fn one_operation(
         "answer",
         "status",
     ];
-    let mut fields = Fields::of(pointer, text)?;
+    let mut fields = Members::of(pointer, text)?;
     let found = VERBS.into_iter().find_map(|verb| Some((verb, fields.take(verb)?)));
     let Some((verb, (at, target))) = found else {
         return Err(fields.missing(&format!("one of {}", VERBS.join(", "))));
@@ -204,31 +155,15 @@ fn one_operation(
         "put" | "patch" | "add" | "delete" => state_command(verb, &at, target, &mut fields)?,
         "append" => append_command(&at, target, &mut fields, images)?,
         "claim_next" => {
-            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
-            let (wanted, from) = (wanted_members(&at, target)?, Seq(0));
-            Command::ClaimNext { wanted, from, ttl: ttl.unwrap_or(Ttl::MINUTE) }
+            let Claiming { ttl } = Claiming::take(&mut fields)?;
+            Command::ClaimNext { wanted: wanted_members(&at, target)?, from: Seq(0), ttl }
         }
-        "claim" => {
-            let request = Seq(whole(&at, target)?);
-            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
-            Command::Request(request, RequestCommand::Claim { ttl: ttl.unwrap_or(Ttl::MINUTE) })
-        }
-        "done" => {
-            let request = Seq(whole(&at, target)?);
-            let fence = fields.take("fence").map(|(at, fence)| fence_member(&at, fence));
-            let result = fields.take("result").map(|(at, result)| result_member(&at, result));
-            Command::Request(
-                request,
-                RequestCommand::Finish { fence: fence.transpose()?, result: result.transpose()? },
-            )
-        }
+        "claim" => Claiming::take(&mut fields)?.of(Seq(whole(&at, target)?)),
+        "done" => Finishing::take(&mut fields)?.of(Seq(whole(&at, target)?)),
         "answer" => {
             let question = Seq(whole(&at, target)?);
             let (at, value) = fields.need("value")?;
-            Command::Question(
-                question,
-                QuestionCommand::Answer { answer: answer_member(&at, value)? },
-            )
+            Answering { answer: Some(AnswerText::read(&at, value)?), skip: None }.of(question)?
         }
         _ => status_command(at, target, &mut fields)?,
     };
@@ -238,7 +173,7 @@ fn one_operation(
 fn append_command(
     at: &str,
     target: &str,
-    fields: &mut Fields<'_>,
+    fields: &mut Members<'_>,
     images: &mut Vec<ImageBytes>,
 ) -> Result<Command, Refusal> {
     let log = log_member(at, target)?;
@@ -252,7 +187,7 @@ fn append_command(
     Ok(Command::Plan { items, plan })
 }
 
-fn status_command(at: String, target: &str, fields: &mut Fields<'_>) -> Result<Command, Refusal> {
+fn status_command(at: String, target: &str, fields: &mut Members<'_>) -> Result<Command, Refusal> {
     let agent = string(&at, target)?;
     let agent = agent.parse().map_err(|why| invalid_field(at, format!("{why}")))?;
     let (at, value) = fields.need("value")?;
@@ -267,17 +202,17 @@ fn state_command(
     verb: &str,
     at: &str,
     target: &str,
-    fields: &mut Fields<'_>,
+    fields: &mut Members<'_>,
 ) -> Result<Command, Refusal> {
     let path = path_member(at, target)?;
     let levels_max = DEPTH_MAX.saturating_sub(path.len());
-    let value = |fields: &mut Fields<'_>| -> Result<Json, Refusal> {
+    let value = |fields: &mut Members<'_>| -> Result<Json, Refusal> {
         let (at, value) = fields.need("value")?;
         value_of(value, levels_max, &at)
     };
     let edit = match verb {
         "put" => {
-            let ttl = fields.take("ttl").map(|(at, ttl)| ttl_member(&at, ttl)).transpose()?;
+            let ttl = optional::<Lifetime>(fields, "ttl")?;
             Edit::Put { value: value(fields)?, ttl }
         }
         "patch" => Edit::Merge(value(fields)?),

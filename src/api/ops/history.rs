@@ -1,0 +1,113 @@
+//! Points in a history: name one, return to one, begin another session at one.
+
+use std::sync::Arc;
+
+use super::{NotWritten, WriteCall};
+use crate::api::intake::input::inputs;
+use crate::api::intake::kinds::{CheckpointOf, NewSession, Point};
+use crate::api::refusal::{Refusal, no_session, refused};
+use crate::board::{
+    Board, CheckpointCommand, Command, Condition, Rejected, SessionName, Terms, permits,
+};
+use crate::service::{At, Imported, Keep, Published, Reply, ServiceError, SessionHandle};
+
+inputs! {
+    /// A name for the session's current revision.
+    Naming as "NewCheckpointBody" {
+        /// A name with at least one character that is not a digit
+        name "name": CheckpointOf as needed,
+    }
+
+    /// The name of a fork, and the point to fork.
+    Forking as "NewForkBody" {
+        /// The new session's name
+        to "to": NewSession as needed,
+        /// A revision or the name of a checkpoint
+        at "at": Point,
+    }
+
+    /// The point to restore a session to.
+    Restoring as "NewRestoreBody" {
+        /// A revision or the name of a checkpoint
+        at "at": Point as needed,
+    }
+}
+
+impl Naming {
+    /// Returns the command that gives the present revision this name.
+    pub(crate) fn command(&self) -> Command {
+        Command::Checkpoint(self.name.clone(), CheckpointCommand::Put)
+    }
+}
+
+/// Returns what is published of a session, and its board at a point, or now if no point is given.
+pub(crate) async fn board_at(
+    session: &SessionHandle,
+    at: Option<&At>,
+) -> Result<(Published, Arc<Board>), Refusal> {
+    let published = session.published().await?;
+    let published = published.ok_or_else(|| no_session(session.name()))?;
+    let board = match at {
+        Some(at) => session.board_at(&published, at).await?,
+        None => Arc::clone(&published.board),
+    };
+    if board.life().is_none() {
+        // Before the first commit there is no board to fork or restore.
+        let revision = board.revision();
+        return Err(refused(&Rejected::NoRevision { revision }, None));
+    }
+    Ok((published, board))
+}
+
+impl WriteCall {
+    /// Restores the session to an earlier board.
+    pub(crate) async fn restore(
+        &self,
+        then: Arc<Board>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.session.caller().restores()?;
+        self.still_may()?;
+        Ok(self.session.restore(self.terms.clone(), then, keep).await?)
+    }
+
+    /// Creates the session from another session's board, with what the caller may see of it.
+    pub(crate) async fn fork(
+        &self,
+        board: Arc<Board>,
+        fork_of: SessionName,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.still_may()?;
+        let board = match self.session.caller().limited_to() {
+            Some(own) => Arc::new(board.remembering_only(own)),
+            None => board,
+        };
+        Ok(self.session.fork(self.terms.clone(), board, fork_of, keep).await?)
+    }
+
+    /// Gives an imported history the session's name.
+    pub(crate) async fn adopt(
+        &self,
+        imported: Imported,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.still_may()?;
+        Ok(self.session.adopt_import(self.terms.clone(), imported, keep).await?)
+    }
+
+    /// Deletes the session's history before now. The purge itself commits nothing. A key is recorded with a commit, so that a
+    /// repeat does not delete newer history.
+    pub(crate) async fn purge(&self, keep: Option<Keep>) -> Result<Reply, NotWritten> {
+        self.still_may()?;
+        let (_, board) = board_at(&self.session, None).await.map_err(NotWritten::Refused)?;
+        permits(&board, self.session.name(), &self.terms).map_err(|rejected| {
+            ServiceError::Rejected { rejected, revision: Some(board.revision()) }
+        })?;
+        self.session.purge(self.terms.author.as_ref()).await?;
+        // The terms were checked already; writes made meanwhile no longer matter.
+        let terms = Terms { condition: Condition::default(), fence: None, ..self.terms.clone() };
+        let nothing = Command::Transact(Box::default());
+        Ok(self.session.write(terms, nothing, Vec::new(), keep).await?)
+    }
+}

@@ -1,0 +1,158 @@
+//! Operations: each exists once. A door reads an envelope, calls an operation, and renders its facts.
+
+pub(crate) mod history;
+pub(crate) mod questions;
+pub(crate) mod requests;
+pub(crate) mod transactions;
+
+use std::sync::Arc;
+
+use crate::api::refusal::Refusal;
+use crate::auth::{Forbidden, Scope, Unauthorized};
+use crate::board::{Answer, Command, Json, LogName, MediaType, Seq, Terms};
+use crate::service::{
+    ImageBytes, Keep, NextClaim, Patch, Receipt, Reply, ServiceError, SessionHandle, Uploaded, Wait,
+};
+
+/// A call that writes a session, on the terms of its envelope.
+pub(crate) struct WriteCall {
+    pub(crate) session: SessionHandle,
+    pub(crate) terms: Terms,
+}
+
+/// The reason why a write was not carried out.
+#[derive(Debug)]
+pub(crate) enum NotWritten {
+    /// The caller's rights have ended.
+    Over(Unauthorized),
+    /// The caller has not the right.
+    Forbidden(Forbidden),
+    /// There is nothing to write from.
+    Refused(Refusal),
+    /// The board or the store refused.
+    Service(ServiceError),
+}
+
+impl From<Unauthorized> for NotWritten {
+    fn from(why: Unauthorized) -> Self {
+        Self::Over(why)
+    }
+}
+
+impl From<Forbidden> for NotWritten {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::Forbidden(forbidden)
+    }
+}
+
+impl From<ServiceError> for NotWritten {
+    fn from(error: ServiceError) -> Self {
+        Self::Service(error)
+    }
+}
+
+impl WriteCall {
+    /// Begins a call. A caller whose token is bound to an agent acts as that agent only.
+    pub(crate) fn new(session: SessionHandle, terms: Terms) -> Self {
+        let bound_to = session.caller().kept_to().cloned();
+        Self { session, terms: Terms { bound_to, ..terms } }
+    }
+
+    /// Checks that the caller still may write. Reading the request may have taken long.
+    fn still_may(&self) -> Result<(), NotWritten> {
+        let caller = self.session.caller();
+        caller.still_may(self.session.service().now())?;
+        Ok(caller.needs(Scope::Write)?)
+    }
+
+    /// Checks that the caller still may write, and may carry out this command.
+    fn check(&self, command: &Command) -> Result<(), NotWritten> {
+        self.still_may()?;
+        Ok(self.session.caller().permits(command)?)
+    }
+
+    /// Returns the first answer to this call, if it is a repeat. What it needed may be gone by now.
+    pub(crate) async fn repeated(&self) -> Result<Option<Json>, NotWritten> {
+        self.still_may()?;
+        Ok(self.session.recall(&self.terms).await?)
+    }
+
+    /// Adds an uploaded blob to the session.
+    pub(crate) async fn put_blob(
+        &self,
+        uploaded: Uploaded,
+        media_type: MediaType,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.still_may()?;
+        Ok(self.session.put_blob(self.terms.clone(), uploaded, media_type, keep).await?)
+    }
+
+    /// Returns what stores the answer with the key, if there is one. The writer calls it.
+    pub(crate) fn keep(
+        &self,
+        shape: impl Fn(&Receipt) -> Option<Json> + Send + Sync + 'static,
+    ) -> Option<Keep> {
+        self.terms.key.as_ref().map(|_| Arc::new(shape) as Keep)
+    }
+
+    /// Carries out a command, with the images that its items name.
+    pub(crate) async fn run(
+        &self,
+        command: Command,
+        images: Vec<ImageBytes>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.check(&command)?;
+        Ok(self.session.write(self.terms.clone(), command, images, keep).await?)
+    }
+
+    /// Patches an entry.
+    pub(crate) async fn patch(
+        &self,
+        log: LogName,
+        seq: Seq,
+        patch: &Patch,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.still_may()?;
+        if let Patch::Json(_) = patch {
+            // A patch's tests and missing paths reveal the entry's content.
+            self.session.caller().needs(Scope::Read)?;
+        }
+        Ok(self.session.patch_entry(self.terms.clone(), log, seq, patch, keep).await?)
+    }
+
+    /// Checks that the caller may claim the next request.
+    pub(crate) fn may_claim(&self, claim: &NextClaim) -> Result<(), NotWritten> {
+        let NextClaim { wanted, ttl } = claim.clone();
+        self.check(&Command::ClaimNext { wanted, from: Seq(0), ttl })
+    }
+
+    /// Claims the next request that matches, and waits for one if there is a `wait`.
+    pub(crate) async fn claim_next(
+        &self,
+        claim: &NextClaim,
+        wait: Option<Wait>,
+        keep: Option<Keep>,
+    ) -> Result<Reply, NotWritten> {
+        self.may_claim(claim)?;
+        let caller = self.session.caller();
+        let given_up = wait.as_ref().map(|wait| wait.given_up.clone()).unwrap_or_default();
+        let mut claiming = std::pin::pin!(self.session.claim_next(&self.terms, claim, wait, keep));
+        let reply = tokio::select! {
+            reply = &mut claiming => reply,
+            // A worker without rights must get no request; a claim under way is finished.
+            _ = caller.over(self.session.service().now()) => {
+                given_up.cancel();
+                claiming.await
+            }
+        };
+        if let Ok(Reply::Now(receipt)) = &reply
+            && receipt.answer == Answer::Next(None)
+        {
+            caller.still_may(self.session.service().now())?;
+        }
+        Ok(reply?)
+    }
+}
