@@ -6,22 +6,21 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::intake::query::{Count, Form, Labels, Text, queries};
 use super::params::{Params, invalid};
 use super::refusal::Refusal;
+use super::schema::pattern;
+use super::schema::shapes::{INBOX_PLACE, one_of};
 use super::view::entry::{AskedBody, asked};
 use super::view::write_json;
 use crate::auth::Caller;
 use crate::board::{Seq, SessionName};
 use crate::service::{Delivered, Inbox, Listing, Service, ServiceError};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
 /// The size in bytes at which a page of a list ends, whatever its limit.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
-
-/// The number of entries on a page by default.
-const PAGE_DEFAULT: usize = 100;
-
-/// The maximum number of entries on a page.
-const PAGE_MAX: u64 = 1000;
 
 /// A page of open questions, by session and then by seq.
 #[derive(Serialize, ToSchema)]
@@ -49,36 +48,59 @@ pub(crate) struct RequestsPage {
     more: bool,
 }
 
-/// The query of a page of an inbox.
-#[derive(Debug)]
-pub(crate) struct InboxQuery {
-    pub(crate) inbox: Inbox,
-    limit: usize,
-    after: Option<(SessionName, Seq)>,
-    prefix: String,
-    labels: Vec<(String, String)>,
+queries! {
+    /// The query of a page of an inbox.
+    InboxQuery {
+        /// The maximum number of entries on a page; 100 by default
+        limit: Count<1, 1000> = 100,
+        /// Only entries after this cursor, the `next` of another page
+        after: Place,
+        /// Only entries of sessions whose names begin with this text
+        prefix: Text = String::new(),
+        /// Only entries of sessions with all of these labels, each as `name:value`
+        label: Labels = Vec::new(),
+    }
+
+    /// The parameter that lists of requests have in common.
+    PendingQuery {
+        /// `true`: only pending requests are listed
+        pending: OnlyPending,
+    }
 }
 
-impl InboxQuery {
-    /// Takes the parameters of the list.
-    pub(crate) fn params(inbox: Inbox, params: &mut Params) -> Result<Self, Refusal> {
-        let after = params.text("after")?;
-        let place = |text: &str| {
-            place(text).ok_or_else(|| {
-                invalid("after", "must be a 'next' value from an earlier page of this list")
-            })
-        };
-        let pending = if inbox == Inbox::Requests { params.text("pending")? } else { None };
-        if pending.is_some_and(|pending| pending != "true") {
-            return Err(invalid("pending", "must be true: only pending requests are listed"));
+/// The end of a page: a session's name and a seq.
+pub(crate) struct Place;
+
+impl Form for Place {
+    type Value = (SessionName, Seq);
+
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<Self::Value>, Refusal> {
+        let Some(text) = params.text(name)? else { return Ok(None) };
+        let why = "must be a 'next' value from an earlier page of this list";
+        place(&text).map(Some).ok_or_else(|| invalid(name, why))
+    }
+
+    fn schema() -> RefOr<Schema> {
+        pattern(INBOX_PLACE).into()
+    }
+}
+
+/// The word `true`, which changes nothing.
+pub(crate) struct OnlyPending;
+
+impl Form for OnlyPending {
+    type Value = ();
+
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<()>, Refusal> {
+        match params.text(name)?.as_deref() {
+            None => Ok(None),
+            Some("true") => Ok(Some(())),
+            Some(_) => Err(invalid(name, "must be true: only pending requests are listed")),
         }
-        Ok(Self {
-            inbox,
-            limit: params.count("limit", 1, PAGE_MAX)?.unwrap_or(PAGE_DEFAULT),
-            after: after.as_deref().map(place).transpose()?,
-            prefix: params.text("prefix")?.unwrap_or_default(),
-            labels: labels_param(params)?,
-        })
+    }
+
+    fn schema() -> RefOr<Schema> {
+        one_of(["true"]).into()
     }
 }
 
@@ -93,11 +115,12 @@ fn place(text: &str) -> Option<(SessionName, Seq)> {
 pub(crate) async fn page(
     service: &Service,
     caller: &Caller,
+    inbox: Inbox,
     query: &InboxQuery,
 ) -> Result<String, ServiceError> {
-    let InboxQuery { inbox, limit, after, prefix, labels } = query;
-    let listing = Arc::new(listing(prefix, labels, caller));
-    let found = service.inbox(*inbox, &listing, after.as_ref(), limit + 1).await?;
+    let InboxQuery { limit, after, prefix, label } = query;
+    let listing = Arc::new(listing(prefix, label, caller));
+    let found = service.inbox(inbox, &listing, after.as_ref(), limit + 1).await?;
     let (mut entries, mut next, mut bytes) = (Vec::new(), after.clone(), 0);
     let mut found = found.into_iter().peekable();
     while entries.len() < *limit
@@ -117,19 +140,6 @@ pub(crate) async fn page(
     }
     text.push('\n');
     Ok(text)
-}
-
-pub(crate) fn labels_param(params: &mut Params) -> Result<Vec<(String, String)>, Refusal> {
-    let labels = params.list("label")?.unwrap_or_default();
-    if labels.iter().any(|label| label.contains('\0')) {
-        return Err(invalid("label", "must not contain U+0000, which no label has"));
-    }
-    let pair = |label: &String| {
-        let (name, value) = label.split_once(':')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    let pairs = labels.iter().map(pair).collect::<Option<_>>();
-    pairs.ok_or_else(|| invalid("label", "must be name:value, several separated by commas; a value with a comma needs a JSON array"))
 }
 
 /// Lists the sessions that the caller reaches and that have this prefix and all these labels.

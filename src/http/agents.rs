@@ -15,6 +15,7 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
 use crate::api::inbox::PAGE_BYTES;
+use crate::api::intake::query::{Count, Of, Text, queries};
 use crate::api::intake::until::status_until;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, object_required, refused};
@@ -25,11 +26,17 @@ use crate::board::json::Kind;
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
 use crate::service::Published;
 
-/// The number of agents on a page by default.
-const LIST_DEFAULT: usize = 100;
-
-/// The maximum number of agents on a page.
-const LIST_MAX: u64 = 1000;
+queries! {
+    /// The query of a page of agents.
+    AgentsQuery {
+        /// The maximum number of agents on a page; 100 by default
+        limit: Count<1, 1000> = 100,
+        /// Only names after this one, in byte order
+        after: Of<AgentName>,
+        /// Only agents with this status
+        status: Text,
+    }
+}
 
 const PATCH_TYPES: &str = "application/merge-patch+json, application/json";
 
@@ -74,7 +81,7 @@ pub(super) struct ProfileBody {
 /// Agents come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
-    params(openapi::InSession, openapi::AgentsQuery, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, AgentsQuery, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of agents", body = AgentPage,
             headers(("ETag" = String, description = "Changes with the agents and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
@@ -85,9 +92,7 @@ pub(super) async fn list(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let limit = reading.params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
-    let after: Option<AgentName> = reading.params.parsed("after")?;
-    let status = reading.params.text("status")?;
+    let AgentsQuery { limit, after, status } = AgentsQuery::take(&mut reading.params)?;
     let seen = Seen::param(&mut reading.params)?;
     let agents = |board: &Board| Ok(Rendering::of(Resource::Agents, board.agents_version()));
     let (answer, board) = reading.of(&session, agents).await?;

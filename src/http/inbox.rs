@@ -6,7 +6,7 @@ use super::openapi;
 use super::read::shared_scans::{ListText, Listed};
 use super::read::{Early, Reading};
 use super::response::problem::Problem;
-use crate::api::inbox::{InboxPage, InboxQuery, RequestsPage, page};
+use crate::api::inbox::{InboxPage, InboxQuery, PendingQuery, RequestsPage, page};
 use crate::auth::Caller;
 use crate::service::{Inbox, Service};
 
@@ -16,7 +16,7 @@ use crate::service::{Inbox, Service};
 /// a text as `question` or `text` and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
-    params(openapi::InboxParams, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(InboxQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of questions", body = InboxPage,
             headers(("ETag" = String, description = "Changes with the response"))),
@@ -24,8 +24,8 @@ use crate::service::{Inbox, Service};
     )
 )]
 pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
-    let query = InboxQuery::params(Inbox::Questions, &mut reading.params)?;
-    reading.list(&query).await
+    let query = InboxQuery::take(&mut reading.params)?;
+    reading.list(&Listing { inbox: Inbox::Questions, query }).await
 }
 
 /// List pending requests
@@ -34,7 +34,7 @@ pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
 /// is neither claimed, done, failed nor blocked.
 #[utoipa::path(
     get, path = "/v1/requests", operation_id = "list_requests", tag = "requests",
-    params(openapi::InboxParams, openapi::PendingQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(InboxQuery, PendingQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of requests", body = RequestsPage,
             headers(("ETag" = String, description = "Changes with the response"))),
@@ -42,11 +42,19 @@ pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
     )
 )]
 pub(super) async fn requests(mut reading: Reading) -> Result<Response, Early> {
-    let query = InboxQuery::params(Inbox::Requests, &mut reading.params)?;
-    reading.list(&query).await
+    let query = InboxQuery::take(&mut reading.params)?;
+    let _ = PendingQuery::take(&mut reading.params)?.pending;
+    reading.list(&Listing { inbox: Inbox::Requests, query }).await
 }
 
-impl Listed for InboxQuery {
+/// A page of an inbox.
+#[derive(Clone, Debug)]
+struct Listing {
+    inbox: Inbox,
+    query: InboxQuery,
+}
+
+impl Listed for Listing {
     fn name(&self) -> String {
         format!("{self:?}")
     }
@@ -61,7 +69,7 @@ impl Listed for InboxQuery {
         caller: &Caller,
         _: Option<&ListText>,
     ) -> Result<ListText, Problem> {
-        let text = page(service, caller, self).await?.into();
+        let text = page(service, caller, self.inbox, &self.query).await?.into();
         Ok(ListText { version: None, text })
     }
 }

@@ -24,25 +24,18 @@ use super::response::unwritten;
 use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
 use crate::api::address::session_url;
-use crate::api::inbox::{PAGE_BYTES, labels_param, listing};
+use crate::api::inbox::{PAGE_BYTES, listing};
+use crate::api::intake::query::{Count, Labels, Of, Text, queries};
 use crate::api::intake::session::session_patch;
 use crate::api::intake::settings::{SettingsBody, SettingsPatchBody};
 use crate::api::intake::until::Until;
 use crate::api::offload::offload;
-use crate::api::params::Params;
-use crate::api::refusal::Refusal;
 use crate::api::refusal::no_session;
 use crate::api::tag::Resource;
 use crate::api::view::write_json;
 use crate::auth::Caller;
 use crate::board::{Command, Extent, SessionCommand, SessionName, Summary};
 use crate::service::{Listed as ListedSession, Published, Service};
-
-/// The number of sessions on a page by default.
-const LIST_DEFAULT: usize = 100;
-
-/// The maximum number of sessions on a page.
-const LIST_MAX: u64 = 1000;
 
 /// A session's description.
 #[derive(Debug, Serialize, ToSchema)]
@@ -202,7 +195,7 @@ impl SessionBody {
 /// Sessions come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
-    params(openapi::ListQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(SessionsQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of sessions", body = SessionPage,
             headers(("ETag" = String, description = "Changes with the response"))),
@@ -210,29 +203,25 @@ impl SessionBody {
     )
 )]
 pub(super) async fn list(mut reading: Reading) -> Result<Response, Early> {
-    let query = SessionsQuery::params(&mut reading.params)?;
+    let query = SessionsQuery::take(&mut reading.params)?;
     reading.list(&query).await
 }
 
-/// The query of a page of sessions.
-#[derive(Clone, Debug)]
-struct SessionsQuery {
-    limit: usize,
-    after: Option<SessionName>,
-    prefix: String,
-    labels: Vec<(String, String)>,
+queries! {
+    /// The query of a page of sessions.
+    SessionsQuery {
+        /// The maximum number of sessions on a page; 100 by default
+        limit: Count<1, 1000> = 100,
+        /// Only names after this one, in byte order
+        after: Of<SessionName>,
+        /// Only names that begin with this text
+        prefix: Text = String::new(),
+        /// Only sessions with all of these labels, each as `name:value`
+        label: Labels = Vec::new(),
+    }
 }
 
 impl SessionsQuery {
-    fn params(params: &mut Params) -> Result<Self, Refusal> {
-        Ok(Self {
-            limit: params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT),
-            after: params.parsed("after")?,
-            prefix: params.text("prefix")?.unwrap_or_default(),
-            labels: labels_param(params)?,
-        })
-    }
-
     /// Returns the current page, rendered only if it differs from the last one.
     fn page(
         &self,
@@ -240,7 +229,7 @@ impl SessionsQuery {
         caller: &Caller,
         last: Option<&ListText>,
     ) -> Result<ListText, Problem> {
-        let listing = listing(&self.prefix, &self.labels, caller);
+        let listing = listing(&self.prefix, &self.label, caller);
         let found = service.list(&listing, self.after.as_ref(), self.limit + 1)?;
         let version = Some(version(&found));
         if let Some(last) = last.filter(|last| last.version == version) {

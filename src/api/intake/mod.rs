@@ -7,6 +7,7 @@ pub(crate) mod input;
 pub(crate) mod items;
 pub(crate) mod kinds;
 pub(crate) mod profile;
+pub(crate) mod query;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod steps;

@@ -2,6 +2,7 @@
 
 pub(crate) mod profiles;
 pub(crate) mod settings;
+pub(crate) mod shapes;
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -2,15 +2,19 @@
 //!
 //! The audit is read from the store in batches, so that a long history takes no more memory than a short one.
 use axum::response::Response;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
 use super::LOOKS_MAX;
 use crate::api::history::audit::AuditPage;
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
+use crate::api::intake::query::{AnyRevision, Count, Form, Of, OrderOfPage, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::shapes::one_of;
 use crate::api::tag::{Rendering, Resource};
 use crate::api::view::change::KINDS;
-use crate::board::{Order, Revision};
+use crate::board::{AgentName, Order, Timestamp, TraceId};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
 use crate::http::request::path::SessionPath;
@@ -21,8 +25,47 @@ use crate::service::{Published, ServiceError};
 /// The number of commits on a page by default.
 const LIMIT_DEFAULT: usize = 100;
 
-/// The maximum number of commits on a page.
-const LIMIT_MAX: u64 = 1000;
+/// A kind of commits or changes.
+pub(crate) struct KindOf;
+
+impl Form for KindOf {
+    type Value = &'static str;
+
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<&'static str>, Refusal> {
+        let Some(text) = params.text(name)? else { return Ok(None) };
+        let known = KINDS.into_iter().find(|known| *known == text);
+        let why = "must be a kind of commit or change, such as appended";
+        known.map(Some).ok_or_else(|| invalid(name, why))
+    }
+
+    fn schema() -> RefOr<Schema> {
+        one_of(KINDS).into()
+    }
+}
+
+queries! {
+    /// The query of an audit.
+    AuditQuery {
+        /// Only commits after this revision
+        after: AnyRevision,
+        /// Only commits before this revision
+        before: AnyRevision,
+        /// The maximum number of commits; 100 by default, or all as lines
+        limit: Count<1, 1000>,
+        /// `asc`, the default, starts with the oldest, `desc` with the newest
+        order: OrderOfPage = Order::default(),
+        /// Only commits by this agent
+        agent: Of<AgentName>,
+        /// Only commits of requests with this trace id in their `traceparent`
+        trace: Of<TraceId>,
+        /// Only commits of this kind, or with a change of this kind
+        kind: KindOf,
+        /// Only commits at or after this time, RFC 3339
+        since: Of<Timestamp>,
+        /// Only commits at or before this time, RFC 3339
+        till: Of<Timestamp>,
+    }
+}
 
 /// Read the audit of a session
 ///
@@ -30,7 +73,7 @@ const LIMIT_MAX: u64 = 1000;
 /// application/x-ndjson` it has one commit per line, all of them unless `limit` is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/audit", operation_id = "audit_session", tag = "history",
-    params(openapi::InSession, openapi::AuditQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, AuditQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The commits, as a page or as lines",
             content((AuditPage = "application/json"), (String = "application/x-ndjson")),
@@ -43,13 +86,10 @@ pub(crate) async fn get(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let lines = prefers(&reading.headers, &[NDJSON, "application/jsonl"]);
-    let params = &mut reading.params;
-    let chosen = chosen(params)?;
-    let after = params.number("after", 0..=u64::MAX)?.map(Revision);
-    let before = params.number("before", 0..=u64::MAX)?.map(Revision);
-    let limit = params.count("limit", 1, LIMIT_MAX)?.or((!lines).then_some(LIMIT_DEFAULT));
-    let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
-    let order = params.choice("order", &orders)?.unwrap_or_default();
+    let query = AuditQuery::take(&mut reading.params)?;
+    let AuditQuery { after, before, limit, order, agent, trace, kind, since, till } = query;
+    let chosen = Chosen { agent, trace, kind, since, till };
+    let limit = limit.or((!lines).then_some(LIMIT_DEFAULT));
     let rendering = |now: &Published| {
         let oldest = now.board.oldest();
         if after.is_some_and(|after| after < oldest) {
@@ -74,22 +114,4 @@ pub(crate) async fn get(
         }
     }
     Err(ServiceError::Overloaded.into())
-}
-
-fn chosen(params: &mut Params) -> Result<Chosen, Refusal> {
-    let kind = params.text("kind")?;
-    let kind = kind.map(|kind| KINDS.into_iter().find(|known| *known == kind));
-    Ok(Chosen {
-        agent: params.parsed("agent")?,
-        trace: params.parsed("trace")?,
-        kind: kind
-            .map(|kind| {
-                kind.ok_or_else(|| {
-                    invalid("kind", "must be a kind of commit or change, such as appended")
-                })
-            })
-            .transpose()?,
-        since: params.parsed("since")?,
-        till: params.parsed("till")?,
-    })
 }

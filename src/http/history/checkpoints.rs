@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::api::address::checkpoint_url;
 use crate::api::intake::input::body as body_of;
+use crate::api::intake::query::{Count, Of, queries};
 use crate::api::ops::history::Naming;
 use crate::api::refusal::{Refusal, refused};
 use crate::api::tag::{Rendering, Resource, Tag};
@@ -21,11 +22,15 @@ use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::Published;
 
-/// The number of checkpoints on a page by default.
-const LIST_DEFAULT: usize = 100;
-
-/// The maximum number of checkpoints on a page.
-const LIST_MAX: u64 = 1000;
+queries! {
+    /// The query of a page of checkpoints.
+    CheckpointsQuery {
+        /// The maximum number of checkpoints on a page; 100 by default
+        limit: Count<1, 1000> = 100,
+        /// Only names after this one, in byte order
+        after: Of<CheckpointName>,
+    }
+}
 
 /// A name for a revision.
 #[derive(Debug, Serialize, ToSchema)]
@@ -123,7 +128,7 @@ fn tag(written: &Written<'_>) -> Tag {
 /// Checkpoints come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
-    params(openapi::InSession, openapi::CheckpointsQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, CheckpointsQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "A page of checkpoints", body = CheckpointPage,
             headers(("ETag" = String, description = "Changes with the checkpoints and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
@@ -134,8 +139,7 @@ pub(crate) async fn list(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let limit = reading.params.count("limit", 1, LIST_MAX)?.unwrap_or(LIST_DEFAULT);
-    let after: Option<CheckpointName> = reading.params.parsed("after")?;
+    let CheckpointsQuery { limit, after } = CheckpointsQuery::take(&mut reading.params)?;
     let rendering =
         |now: &Published| Ok(Rendering::of(Resource::Checkpoints, now.board.checkpoints_version()));
     let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;

@@ -2,7 +2,7 @@
 use axum::response::Response;
 
 use crate::api::history::diff_page::{DiffBody, DiffPieces, compared};
-use crate::api::params::invalid;
+use crate::api::intake::query::{Count, Of, queries};
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Revision};
 use crate::http::openapi;
@@ -13,11 +13,19 @@ use crate::http::response::chunked;
 use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{At, Published, ServiceError};
 
-/// The number of differences on a page by default.
-const LIMIT_DEFAULT: usize = 1000;
-
-/// The maximum number of differences on a page.
-const LIMIT_MAX: u64 = 10_000;
+queries! {
+    /// The query of a page of differences.
+    DiffQuery {
+        /// The revision to compare from, or a checkpoint's name
+        from: Of<At> as needed,
+        /// The revision to compare to, or a checkpoint's name; the current revision by default
+        to: Of<At>,
+        /// The maximum number of differences; 1000 by default
+        limit: Count<1, 10_000> = 1000,
+        /// The number of differences to skip
+        after: Count<0, { u64::MAX }> = 0,
+    }
+}
 
 /// Compare two revisions
 ///
@@ -25,7 +33,7 @@ const LIMIT_MAX: u64 = 10_000;
 /// Their order is fixed: logs, memories, state, agents, settings, labels.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/diff", operation_id = "diff_session", tag = "history",
-    params(openapi::InSession, openapi::DiffQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(openapi::InSession, DiffQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
     responses(
         (status = 200, description = "The differences", body = DiffBody,
             headers(("ETag" = String, description = "Changes with the revisions and the query"), ("Blackboard-Revision" = u64, description = "The revision after"))),
@@ -36,11 +44,7 @@ pub(crate) async fn get(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let from: Option<At> = reading.params.parsed("from")?;
-    let to: Option<At> = reading.params.parsed("to")?;
-    let limit = reading.params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT);
-    let skip = reading.params.count("after", 0, u64::MAX)?.unwrap_or(0);
-    let from = from.ok_or_else(|| invalid("from", "is needed: a revision or a checkpoint"))?;
+    let DiffQuery { from, to, limit, after: skip } = DiffQuery::take(&mut reading.params)?;
     let ends = |now: &Board| -> Result<(Revision, Revision), ServiceError> {
         let last = to.as_ref().map_or(Ok(now.revision()), |to| to.revision(now));
         Ok((from.revision(now)?, last?))

@@ -11,7 +11,7 @@ use utoipa::openapi::{OpenApi, RefOr};
 
 use super::params::agent;
 use super::problems::{without_dependants, without_images, without_names, without_paths};
-use super::schemas::one_of;
+use crate::api::schema::shapes::one_of;
 
 /// The path of a log in the router.
 const LOG: &str = "/v1/sessions/{session}/{log}";

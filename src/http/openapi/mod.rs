@@ -5,7 +5,6 @@ mod headers;
 mod log_kinds;
 mod params;
 mod problems;
-mod schemas;
 mod transactions;
 
 use serde::Serialize;
@@ -16,17 +15,17 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
+pub(super) use crate::api::schema::shapes::image_url;
 pub(super) use examples::with_examples;
 pub(super) use headers::required;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
-    AgentUntilQuery, AgentsQuery, AtPath, AtSeq, AuditQuery, CheckpointsQuery, ClaimWaitQuery,
-    ClearingQuery, DictionaryQuery, DiffQuery, EntryUntilQuery, EventsQuery, IfNoneMatch,
-    ImageQuery, InAgent, InCheckpoint, InLog, InMemory, InSession, InboxParams, LifetimeQuery,
-    ListQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery, PastQuery,
-    PendingQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes,
-    SearchQuery, SeenQuery, SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery,
-    WaitingQuery, Writes,
+    AgentUntilQuery, AtPath, AtSeq, ClaimWaitQuery, ClearingQuery, DictionaryQuery,
+    EntryUntilQuery, EventsQuery, IfNoneMatch, ImageQuery, InAgent, InCheckpoint, InLog, InMemory,
+    InSession, LifetimeQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery,
+    PastQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SearchQuery,
+    SeenQuery, SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery,
+    Writes,
 };
 pub(super) use problems::{
     AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
@@ -41,7 +40,6 @@ pub(super) use problems::{
     ReplaceRefusals, RestoreRefusals, RetryRefusals, SearchRefusals, ServerRefusals,
     TransactRefusals, components, guarded,
 };
-pub(super) use schemas::image_url;
 pub(super) use transactions::{OperationBody, TestBody};
 
 /// The order: `asc` starts with the oldest, `desc` with the newest.

@@ -9,13 +9,12 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterS
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
 
-use super::schemas::{
-    ENCODED_NAME, INBOX_PLACE, LABEL, NUMBER, PART, SEQ, TRACE, TTL, UNTIL_WAIT, WAIT, boolean,
-    json_text, last_k, member, moment, one_of, revision_or_checkpoint, schema_ref, tags, text,
-};
 use crate::api::params::LIST_MAX;
+use crate::api::schema::shapes::{
+    ENCODED_NAME, NUMBER, PART, SEQ, TRACE, TTL, UNTIL_WAIT, WAIT, boolean, json_text, last_k,
+    member, moment, one_of, schema_ref, tags, text,
+};
 use crate::api::schema::{PROMPT_PART, checkpoint_name, name, pattern, unsigned};
-use crate::api::view::change::KINDS;
 use crate::board::PROMPT_PARTS_MAX;
 
 macro_rules! params {
@@ -119,19 +118,7 @@ params! {
     /// The time to live of a value.
     LifetimeQuery = [query("ttl", "The time to live: the value expires after this time unless it is put again",
         ttl())];
-    AgentsQuery = [
-        query("limit", "The maximum number of agents on a page; 100 by default", unsigned(1, 1000)),
-        query("after", "Only names after this one, in byte order", name()),
-        query("status", "Only agents with this status", text()),
-    ];
     SeenQuery = [query("seen", "Show the time of an agent's last write, which changes no tag", boolean())];
-    ListQuery = [
-        query("limit", "The maximum number of sessions on a page; 100 by default", unsigned(1, 1000)),
-        query("after", "Only names after this one, in byte order", name()),
-        query("prefix", "Only names that begin with this text", text()),
-        list("label", "Only sessions with all of these labels, each as `name:value`",
-            pattern(LABEL), None),
-    ];
     DictionaryQuery = [
         list("include", "Also show the state", one_of(["state"]), None),
         images("The form of a screenshot's stored image in `image_str`: `inline`, the default, as it was sent; \
@@ -198,14 +185,6 @@ params! {
         query("pending", "Only questions with a string `question` or `text` and without `answer`, and requests \
             that are neither claimed, done, failed nor blocked. No effect on the other logs", boolean()),
     ];
-    InboxParams = [
-        query("limit", "The maximum number of entries on a page; 100 by default", unsigned(1, 1000)),
-        query("after", "Only entries after this cursor, the `next` of another page",
-            pattern(INBOX_PLACE)),
-        query("prefix", "Only entries of sessions whose names begin with this text", text()),
-        list("label", "Only entries of sessions with all of these labels, each as `name:value`",
-            pattern(LABEL), None),
-    ];
     SearchQuery = [
         parameter(ParameterIn::Query, "q", "Words, `\"phrases\"`, `prefix*` and `-exclusions`, all of which must \
             hold; at most 32 of them, and 1 KiB. A minus excludes if a space is before it, or nothing, and a letter or a \
@@ -223,11 +202,6 @@ params! {
         query("min_revision", "With `session`: wait until the index has this revision of it, for 2 s or the time \
             in `wait`", unsigned(0, usize::MAX)),
         wait("With `min_revision`: the maximum time to wait, at most 60 s"),
-    ];
-    PendingQuery = [query("pending", "`true`: only pending requests are listed", one_of(["true"]))];
-    CheckpointsQuery = [
-        query("limit", "The maximum number of checkpoints on a page; 100 by default", unsigned(1, 1000)),
-        query("after", "Only names after this one, in byte order", checkpoint_name()),
     ];
     InCheckpoint = [path("checkpoint", "The name of the checkpoint, by the same rules as a session's, with \
         at least one character that is not a digit", checkpoint_name())];
@@ -256,27 +230,6 @@ params! {
         query("trace", "Only commits of requests with this trace id in their `traceparent`", pattern(TRACE)),
         query("wait", "With `Accept: application/json`: the maximum time to wait for the first commit, at most 60 s",
             pattern("^[0-9]+(ms|s|m|h|d)$")),
-    ];
-    AuditQuery = [
-        query("after", "Only commits after this revision", unsigned(0, usize::MAX)),
-        query("before", "Only commits before this revision", unsigned(0, usize::MAX)),
-        query("limit", "The maximum number of commits; 100 by default, or all as lines", unsigned(1, 1000)),
-        query("order", "`asc`, the default, starts with the oldest, `desc` with the newest", schema_ref("OrderName")),
-        query("agent", "Only commits by this agent", name()),
-        query("trace", "Only commits of requests with this trace id in their `traceparent`", pattern(TRACE)),
-        query("kind", "Only commits of this kind, or with a change of this kind", one_of(KINDS)),
-        query("since", "Only commits at or after this time, RFC 3339", moment()),
-        query("till", "Only commits at or before this time, RFC 3339", moment()),
-    ];
-    DiffQuery = [
-        parameter(ParameterIn::Query, "from", "The revision to compare from, or a checkpoint's name",
-            revision_or_checkpoint())
-            .required(Required::True)
-            .build(),
-        query("to", "The revision to compare to, or a checkpoint's name; the current revision by default",
-            revision_or_checkpoint()),
-        query("limit", "The maximum number of differences; 1000 by default", unsigned(1, 10_000)),
-        query("after", "The number of differences to skip", unsigned(0, usize::MAX)),
     ];
     /// The form of entries.
     ShownQuery = [

@@ -189,8 +189,8 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     call.finish()?;
     let params = Params::of(after.map(|after| ("after", after)));
     let mut params = params.and("limit", "200");
-    let query = InboxQuery::params(Inbox::Questions, &mut params)?;
-    let text = page(&call.service, call.caller(), &query).await?;
+    let query = InboxQuery::take(&mut params)?;
+    let text = page(&call.service, call.caller(), Inbox::Questions, &query).await?;
     let mut fitted = fit(member(&text, "questions").unwrap_or("[]"), TOKENS, Keep::First);
     let Some((_, last)) = fitted.ends else {
         return Ok(none("There is no open question."));

@@ -1,12 +1,11 @@
-//! Schemas of parameters: shared patterns and bounds.
+//! Shapes that several parameters and members have: patterns and bounds.
 
-use crate::api::schema::pattern;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 
-use crate::api::schema::{NAME, unsigned};
+use super::{NAME, pattern, unsigned};
 use crate::board::NAME_BYTES_MAX;
 
 /// The pattern of a label in a list.
@@ -47,7 +46,7 @@ pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|age
 pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 
 /// Returns the schema of a part's image: an object with the URL, or the URL alone.
-pub(in crate::http) fn image_url() -> Schema {
+pub(crate) fn image_url() -> Schema {
     let told =
         "The image of an image part: in `parts` an object with its `url`, in `responses` its URL";
     let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
