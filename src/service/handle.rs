@@ -108,11 +108,16 @@ impl SessionHandle {
     ///
     /// [`Unreachable`].
     pub async fn renew(&self) -> Result<(), Unreachable> {
+        self.check()?;
+        Ok(self.service.catch_up(&self.name).await?)
+    }
+
+    /// Checks the rights.
+    fn check(&self) -> Result<(), Unreachable> {
         if !self.caller.reaches(&self.name) {
             return Err(Unreachable::Hidden(self.name.clone()));
         }
-        self.caller.still_may(self.service.now())?;
-        Ok(self.service.catch_up(&self.name).await?)
+        Ok(self.caller.still_may(self.service.now())?)
     }
 
     /// Returns the caller.
@@ -225,11 +230,12 @@ impl SessionWait {
         if !self.watch.changed().await {
             return Ok(false);
         }
-        match self.session.renew().await {
-            // What woke it is here, and a later wake brings the rest.
-            Ok(()) | Err(Unreachable::Behind(_)) => Ok(true),
-            Err(ended @ (Unreachable::Hidden(_) | Unreachable::Over(_))) => Err(ended),
+        self.session.check()?;
+        if self.session.service.has_replicas() {
+            // What woke it is here, and a later wake brings the rest. Boxed, so that a wait has no room for it.
+            Box::pin(self.session.service.catch_up(&self.session.name)).await.ok();
         }
+        Ok(true)
     }
 
     /// Returns the session that is waited for.

@@ -52,13 +52,12 @@ impl Round {
         is_due(self.ended, every)
     }
 
-    /// Notes the names of a page; without any, the round has ended. Returns true then.
-    fn note(&mut self, names: &[Vec<u8>]) -> bool {
+    /// Notes the names of a page; without any, the round has ended.
+    fn note(&mut self, names: &[Vec<u8>]) {
         self.after = names.last().cloned().unwrap_or_default();
         if names.is_empty() {
             self.ended = Some(Instant::now());
         }
-        names.is_empty()
     }
 }
 
@@ -106,9 +105,11 @@ impl Leader {
         let age = i64::try_from(self.schedule.collection().age.as_millis()).unwrap_or(i64::MAX);
         let before = Timestamp(self.clock.read().due().0.saturating_sub(age));
         let names = store.collectable(before, &self.collected.after, NAMES_AT_ONCE_MAX)?;
-        if self.collected.note(&names) {
+        if names.is_empty() {
+            // A sweep that fails is tried again at the next look.
             store.sweep()?;
         }
+        self.collected.note(&names);
         let parsed = names.iter().filter_map(|name| SessionName::from_bytes(name));
         parsed.for_each(|name| self.schedule.ask(&name, COLLECTED_AFTER));
         add(checks, &names);
