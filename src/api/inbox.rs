@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
 use super::intake::query::{Count, Form, Labels, Text, queries};
 use super::params::{Params, invalid};
@@ -16,8 +18,6 @@ use super::view::write_json;
 use crate::auth::Caller;
 use crate::board::{Seq, SessionName};
 use crate::service::{Delivered, Inbox, Listing, Service, ServiceError};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
 /// The size in bytes at which a page of a list ends, whatever its limit.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;

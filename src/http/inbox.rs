@@ -43,6 +43,7 @@ pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
 )]
 pub(super) async fn requests(mut reading: Reading) -> Result<Response, Early> {
     let query = InboxQuery::take(&mut reading.params)?;
+    // Only pending requests are listed, whether it is said or not.
     let _ = PendingQuery::take(&mut reading.params)?.pending;
     reading.list(&Listing { inbox: Inbox::Requests, query }).await
 }

@@ -34,7 +34,7 @@ pub(crate) trait Input: Sized {
 
 /// The kind of a member: how it is read, and its schema.
 pub(crate) trait Kind {
-    /// What it is read as.
+    /// The type of its value.
     type Value;
 
     /// Reads the member at this pointer.

@@ -7,10 +7,11 @@ use utoipa::{PartialSchema as _, ToSchema as _};
 use super::fields::{answer_member, fence_member, result_member, ttl_member};
 use super::history::{at_member, name_member};
 use super::input::Kind;
+use super::query::{Of, Shaped};
 use super::tasks::wanted_members;
 use crate::api::refusal::{Refusal, invalid_field};
-use crate::api::schema::{TtlText, checkpoint_name, from, name, point};
-use crate::board::{CheckpointName, Json, Revision, SessionName, Ttl, WANTED_MAX, Wanted};
+use crate::api::schema::{TtlText, from, point};
+use crate::board::{Json, Revision, Ttl, WANTED_MAX, Wanted};
 use crate::service::At;
 
 /// A time to live.
@@ -86,33 +87,16 @@ impl Kind for WantedMembers {
     }
 }
 
-/// The name of a new session.
-pub(crate) struct NewSession;
+/// A name, which its type parses.
+impl<T: Shaped> Kind for Of<T> {
+    type Value = T;
 
-impl Kind for NewSession {
-    type Value = SessionName;
-
-    fn read(at: &str, value: &str) -> Result<SessionName, Refusal> {
+    fn read(at: &str, value: &str) -> Result<T, Refusal> {
         name_member(at, value)
     }
 
     fn schema() -> RefOr<Schema> {
-        name().into()
-    }
-}
-
-/// The name of a checkpoint.
-pub(crate) struct CheckpointOf;
-
-impl Kind for CheckpointOf {
-    type Value = CheckpointName;
-
-    fn read(at: &str, value: &str) -> Result<CheckpointName, Refusal> {
-        name_member(at, value)
-    }
-
-    fn schema() -> RefOr<Schema> {
-        checkpoint_name().into()
+        T::schema()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::service::At;
 
 /// The form of a parameter: how its text is read, and its schema.
 pub(crate) trait Form {
-    /// What it is read as.
+    /// The type of its value.
     type Value;
 
     /// True for a list, which is split at commas. Repeated parameters, the other style of clients, are read as well.
@@ -149,7 +149,7 @@ impl Form for Labels {
 /// A value that its type parses.
 pub(crate) struct Of<T>(PhantomData<T>);
 
-/// A type with a schema of its texts.
+/// A type whose texts have a schema.
 pub(crate) trait Shaped: FromStr<Err: Display> {
     /// What is said where it is missing.
     const NEEDED: &'static str = "is needed";
@@ -194,7 +194,7 @@ impl Shaped for At {
     const NEEDED: &'static str = "is needed: a revision or a checkpoint";
 
     fn schema() -> RefOr<Schema> {
-        shapes::revision_or_checkpoint().into()
+        name().into()
     }
 }
 

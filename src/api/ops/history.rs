@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::{NotWritten, WriteCall};
 use crate::api::intake::input::inputs;
-use crate::api::intake::kinds::{CheckpointOf, NewSession, Point};
+use crate::api::intake::kinds::Point;
+use crate::api::intake::query::Of;
 use crate::api::refusal::{Refusal, no_session, refused};
 use crate::board::{
-    Board, CheckpointCommand, Command, Condition, Rejected, SessionName, Terms, permits,
+    Board, CheckpointCommand, CheckpointName, Command, Condition, Rejected, SessionName, Terms,
+    permits,
 };
 use crate::service::{At, Imported, Keep, Published, Reply, ServiceError, SessionHandle};
 
@@ -15,13 +17,13 @@ inputs! {
     /// A name for the session's current revision.
     Naming as "NewCheckpointBody" {
         /// A name with at least one character that is not a digit
-        name "name": CheckpointOf as needed,
+        name "name": Of<CheckpointName> as needed,
     }
 
     /// The name of a fork, and the point to fork.
     Forking as "NewForkBody" {
         /// The new session's name
-        to "to": NewSession as needed,
+        to "to": Of<SessionName> as needed,
         /// A revision or the name of a checkpoint
         at "at": Point,
     }

@@ -21,34 +21,20 @@ pub(crate) struct WriteCall {
 }
 
 /// The reason why a write was not carried out.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NotWritten {
     /// The caller's rights have ended.
-    Over(Unauthorized),
-    /// The caller has not the right.
-    Forbidden(Forbidden),
-    /// There is nothing to write from.
+    #[error(transparent)]
+    Over(#[from] Unauthorized),
+    /// The caller lacks the right.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+    /// There is no board to write from.
+    #[error("{}", .0.detail())]
     Refused(Refusal),
-    /// The board or the store refused.
-    Service(ServiceError),
-}
-
-impl From<Unauthorized> for NotWritten {
-    fn from(why: Unauthorized) -> Self {
-        Self::Over(why)
-    }
-}
-
-impl From<Forbidden> for NotWritten {
-    fn from(forbidden: Forbidden) -> Self {
-        Self::Forbidden(forbidden)
-    }
-}
-
-impl From<ServiceError> for NotWritten {
-    fn from(error: ServiceError) -> Self {
-        Self::Service(error)
-    }
+    /// The board or the store rejected it.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
 }
 
 impl WriteCall {

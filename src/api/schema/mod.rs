@@ -5,10 +5,12 @@ pub(crate) mod settings;
 pub(crate) mod shapes;
 
 use serde::Serialize;
-use utoipa::ToSchema;
+use shapes::TTL;
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::NAME_BYTES_MAX;
 
@@ -22,13 +24,21 @@ pub(crate) enum ImagesName {
     None,
 }
 
-/// A time to live: an integer with `ms`, `s`, `m`, `h` or `d`.
-#[derive(Serialize, ToSchema)]
-#[schema(
-    pattern = "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$",
-    example = "60s"
-)]
+/// A time to live in a body.
+#[derive(Serialize)]
 pub(crate) struct TtlText(String);
+
+impl ToSchema for TtlText {}
+
+impl PartialSchema for TtlText {
+    fn schema() -> RefOr<Schema> {
+        let mut text = pattern(TTL);
+        text.description =
+            Some("A time to live: an integer with `ms`, `s`, `m`, `h` or `d`.".into());
+        text.example = Some("60s".into());
+        text.into()
+    }
+}
 
 /// The pattern of a session's or agent's name: no control character, no slash, and not `.` or `..`.
 pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";

@@ -5,8 +5,7 @@ use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 
-use super::{NAME, pattern, unsigned};
-use crate::board::NAME_BYTES_MAX;
+use super::{pattern, unsigned};
 
 /// The pattern of a label in a list.
 pub(crate) const LABEL: &str = r"^[^:,\[]+:[^,]*$";
@@ -69,15 +68,6 @@ pub(crate) fn json_text() -> Object {
 pub(crate) fn moment() -> Object {
     let moment = ObjectBuilder::new().schema_type(Type::String);
     moment.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
-}
-
-pub(crate) fn revision_or_checkpoint() -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(NAME_BYTES_MAX))
-        .pattern(Some(NAME))
-        .build()
 }
 
 pub(crate) fn boolean() -> Object {
