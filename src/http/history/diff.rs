@@ -13,6 +13,9 @@ use crate::http::response::chunked;
 use crate::http::response::{REVISION_HEADER, revision_value};
 use crate::service::{At, Published, ServiceError};
 
+/// The maximum number of differences of a page.
+const LIMIT_MAX: u64 = 10_000;
+
 queries! {
     /// The query of a page of differences.
     DiffQuery {
@@ -21,7 +24,7 @@ queries! {
         /// The revision to compare to, or a checkpoint's name; the current revision by default
         to: Of<At>,
         /// The maximum number of differences; 1000 by default
-        limit: Count<1, 10_000> = 1000,
+        limit: Count<1, LIMIT_MAX> = 1000,
         /// The number of differences to skip
         after: Count<0, { u64::MAX }> = 0,
     }
