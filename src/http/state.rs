@@ -14,20 +14,15 @@ use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::state_url;
-use crate::api::intake::fields::{json_text, members};
-use crate::api::intake::fields::{number, value_of};
+use crate::api::intake::fields::json_text;
 use crate::api::intake::until::Until;
 use crate::api::offload::work;
-use crate::api::refusal::Refusal;
-use crate::api::refusal::no_value;
-use crate::api::refusal::{array_required, invalid_field, unknown_field};
+use crate::api::ops::state::{self, Changing};
 use crate::api::tag::{Resource, Tag};
 use crate::api::view::raw;
 use crate::api::view::state::text_of;
 use crate::board;
-use crate::board::json;
-use crate::board::json::{DEPTH_MAX, Kind};
-use crate::board::{Command, Edit, Json, StatePath};
+use crate::board::{Command, StatePath};
 
 /// The maximum size of a value in a keyed answer. The answer is stored with each write and must not cost more as an
 /// array grows.
@@ -45,33 +40,6 @@ pub(super) struct ValueBody {
     /// The new value, after `add` or `append`. With an `Idempotency-Key`, only up to 64 KiB.
     #[schema(required = false, value_type = serde_json::Value)]
     value: Box<RawValue>,
-}
-
-/// One of two operations.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is parsed here")]
-pub(super) enum ChangeBody {
-    /// Adds to a number; an absent value counts as 0.
-    Add(AddBody),
-    /// Appends elements to an array; an absent array is created.
-    Append(AppendBody),
-}
-
-/// Adds to a number.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AddBody {
-    /// The amount.
-    add: f64,
-}
-
-/// Appends elements to an array.
-#[derive(Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AppendBody {
-    /// The elements.
-    append: Vec<serde_json::Value>,
 }
 
 /// Read a value
@@ -96,8 +64,7 @@ pub(super) async fn get(
     let until = Until::of_state(&mut reading.params)?;
     let mut sought = SoughtValue { session: &session, path: &path, until };
     let (answer, shown) = reading.seek_at(&session, &mut sought).await?;
-    let board = shown.board;
-    let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
+    let value = state::value(&shown.board, &path)?;
     let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
     Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
 }
@@ -125,9 +92,9 @@ pub(super) async fn put(
     let ttl = writing.params.parsed("ttl")?;
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let levels_max = DEPTH_MAX.saturating_sub(path.len());
-    let value = work(bytes.len(), move || value_of(json_text(&bytes)?, levels_max, "")).await?;
-    edit(writing, path, Edit::Put { value, ttl }).await
+    let read = path.clone();
+    let command = work(bytes.len(), move || state::put(read, "", json_text(&bytes)?, ttl)).await?;
+    edit(writing, path, command).await
 }
 
 /// Patch a value
@@ -138,7 +105,7 @@ pub(super) async fn put(
     patch, path = "/v1/sessions/{session}/state/{*path}", operation_id = "patch_state", tag = "state",
     params(openapi::InSession, openapi::AtPath, openapi::Writes),
     request_body(description = "A JSON Merge Patch, or an operation",
-        content((openapi::AnyJson = "application/merge-patch+json"), (ChangeBody = "application/json"))),
+        content((openapi::AnyJson = "application/merge-patch+json"), (Changing = "application/json"))),
     responses(
         (status = 200, description = "Patched, or already the same", body = ValueBody,
             headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -154,18 +121,17 @@ pub(super) async fn patch(
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let sent = media_type(&writing.headers);
-    let levels_max = DEPTH_MAX.saturating_sub(path.len());
-    let read = match sent.as_str() {
+    let (length, of) = (bytes.len(), path.clone());
+    let command = match sent.as_str() {
         "application/merge-patch+json" => {
-            work(bytes.len(), move || value_of(json_text(&bytes)?, levels_max, "").map(Edit::Merge))
-                .await?
+            work(length, move || state::merge(of, "", json_text(&bytes)?)).await?
         }
         "application/json" => {
-            work(bytes.len(), move || operation(json_text(&bytes)?, levels_max)).await?
+            work(length, move || Changing::read(json_text(&bytes)?)?.of(of)).await?
         }
         _ => return Err(unpatchable(&sent, PATCH_TYPES, "for example with curl -X PATCH --json")),
     };
-    edit(writing, path, read).await
+    edit(writing, path, command).await
 }
 
 /// Remove a value
@@ -185,7 +151,7 @@ pub(super) async fn delete(
     mut writing: Writing,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
-    let command = Command::State(path.clone(), Edit::Remove);
+    let command = state::remove(path.clone());
     let above = path.parent().unwrap_or_else(StatePath::root);
     writing
         .write(Resource::State(path), command, Vec::new(), move |written| {
@@ -194,37 +160,7 @@ pub(super) async fn delete(
         .await
 }
 
-/// The remedy for a merge patch that was sent as plain JSON.
-const TO_MERGE: &str = "to merge members, send Content-Type: application/merge-patch+json";
-
-/// Reads `{"add": …}` or `{"append": […]}`.
-fn operation(text: &str, levels_max: usize) -> Result<Edit, Refusal> {
-    let mut read = None;
-    for (pointer, value) in members("", text)? {
-        let edit = match pointer.as_str() {
-            "/add" => Edit::Add(number(&pointer, value)?),
-            "/append" => Edit::Append(elements(&pointer, value, levels_max)?),
-            _ => return Err(unknown_field(pointer, &["add", "append"]).hint(TO_MERGE)),
-        };
-        if read.replace(edit).is_some() {
-            return Err(invalid_field(pointer, "send either 'add' or 'append', not both"));
-        }
-    }
-    let none = || invalid_field(String::new(), "expected 'add' or 'append'").hint(TO_MERGE);
-    read.ok_or_else(none)
-}
-
-fn elements(pointer: &str, value: &str, levels_max: usize) -> Result<Vec<Json>, Refusal> {
-    if json::kind(value) != Kind::Array {
-        return Err(array_required(pointer.to_owned(), json::kind(value)));
-    }
-    let levels_max = levels_max.saturating_sub(1);
-    let indexed = json::elements(value).enumerate();
-    indexed.map(|(i, element)| value_of(element, levels_max, &format!("{pointer}/{i}"))).collect()
-}
-
-async fn edit(writing: Writing, path: StatePath, edit: Edit) -> Result<Response, Problem> {
-    let command = Command::State(path.clone(), edit);
+async fn edit(writing: Writing, path: StatePath, command: Command) -> Result<Response, Problem> {
     let resource = Resource::State(path.clone());
     writing.write(resource, command, Vec::new(), move |written| answer(written, &path)).await
 }
@@ -244,16 +180,6 @@ fn answer(written: &Written<'_>, path: &StatePath) -> ShapeResult {
     written.json(Some(tag), made, &body)
 }
 
-/// Returns the tag of the value at a path, or of the whole state if the value is absent.
 fn tag_of(written: &Written<'_>, path: &StatePath) -> Tag {
-    let board = &written.receipt.board;
-    match board.state().value(path) {
-        Some(value) => {
-            written.tag(board.at_version(value.changed()), &Resource::State(path.clone()))
-        }
-        None => {
-            let version = board.at_version(board.state().changed());
-            written.tag(version, &Resource::State(StatePath::root()))
-        }
-    }
+    state::tag(written.epoch, &written.receipt.board, path)
 }

@@ -44,6 +44,15 @@ pub(crate) fn flag(at: &str, value: &str) -> Result<bool, Refusal> {
     }
 }
 
+/// Reads a string.
+pub(crate) fn string(at: &str, value: &str) -> Result<String, Refusal> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "expected a string"));
+    }
+    value_of(value, DEPTH_MAX, at)?;
+    Ok(json::decode(value).into_owned())
+}
+
 /// Reads a string of bounded length without lone surrogates.
 pub(crate) fn text_of(literal: &str, pointer: &str) -> Result<String, Refusal> {
     json::check(literal, 1)
@@ -120,11 +129,7 @@ pub(crate) fn result_member(pointer: &str, value: &str) -> Result<Json, Refusal>
 
 /// Reads an answer, which must not be blank.
 pub(crate) fn answer_member(at: &str, value: &str) -> Result<String, Refusal> {
-    if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "expected a string"));
-    }
-    value_of(value, DEPTH_MAX, at)?;
-    let answer = json::decode(value).into_owned();
+    let answer = string(at, value)?;
     if is_blank(&answer) {
         return Err(invalid_field(at.to_owned(), "an answer must not be blank"));
     }

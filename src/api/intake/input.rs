@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::openapi::{RefOr, schema::AdditionalProperties};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 
 use super::fields::members;
 use crate::api::refusal::{Refusal, invalid_field, unknown_field};
@@ -24,6 +25,9 @@ pub(crate) trait Source {
 pub(crate) trait Input: Sized {
     /// The names of its members.
     const NAMES: &'static [&'static str];
+
+    /// The names of those that it must have.
+    const NEEDED: &'static [&'static str];
 
     /// True if it has one of them, once.
     const IS_ONE_OF: bool = false;
@@ -66,18 +70,15 @@ pub(crate) fn needed<K: Kind>(
 /// Reads a body that has the members of this input and no others.
 pub(crate) fn body<I: Input>(text: &str) -> Result<I, Refusal> {
     let mut members = Members::of("", text)?;
-    let known = |pointer: &str| I::NAMES.iter().any(|name| pointer.strip_prefix('/') == Some(name));
-    if let Some((pointer, _)) = members.left.iter().find(|(pointer, _)| !known(pointer)) {
-        return Err(unknown_field(pointer.clone(), I::NAMES));
-    }
-    if I::IS_ONE_OF
-        && let Some((pointer, _)) = members.left.get(1)
-    {
-        let why = format!("send either '{}', not both", I::NAMES.join("' or '"));
-        return Err(invalid_field(pointer.clone(), why));
+    members.are_of(I::NAMES)?;
+    if I::IS_ONE_OF {
+        members.is_one_of(I::NAMES)?;
     }
     I::take(&mut members)
 }
+
+/// The number of inputs from which a refusal lists their names without quotes.
+const NAMED_EACH_MAX: usize = 4;
 
 /// The members of an object, taken by name. A member left over is refused.
 pub(crate) struct Members<'a> {
@@ -93,26 +94,76 @@ impl<'a> Members<'a> {
         Ok(Self { pointer, left: members(pointer, text)?, known: Vec::new() })
     }
 
-    /// Takes a member with its pointer; the last of repeated ones, as in Python.
-    pub(crate) fn take(&mut self, name: &'static str) -> Option<(String, &'a str)> {
+    /// Returns true if no member is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Refuses a member that has none of these names.
+    pub(crate) fn are_of(&self, names: &[&str]) -> Result<(), Refusal> {
+        let is_known = |at: &str| {
+            let name = at.strip_prefix(self.pointer).and_then(|rest| rest.strip_prefix('/'));
+            name.is_some_and(|name| names.contains(&name))
+        };
+        match self.left.iter().find(|(at, _)| !is_known(at)) {
+            Some((unknown, _)) => Err(unknown_field(unknown.clone(), names)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a second member.
+    pub(crate) fn is_one_of(&self, names: &[&str]) -> Result<(), Refusal> {
+        let Some((second, _)) = self.left.get(1) else { return Ok(()) };
+        let why = format!("send either '{}', not both", names.join("' or '"));
+        Err(invalid_field(second.clone(), why))
+    }
+
+    /// Returns a member that is not taken yet; the last of repeated ones.
+    pub(crate) fn get(&mut self, name: &'static str) -> Option<&'a str> {
         self.known.push(name);
         let pointer = format!("{}/{name}", self.pointer);
-        let found = self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value);
+        self.left.iter().rfind(|(known, _)| *known == pointer).map(|(_, value)| *value)
+    }
+
+    /// Tells inputs apart by the members that each must have: of those that begin with the first one that is here, the first
+    /// that is here whole, else the last.
+    pub(crate) fn choose(
+        &mut self,
+        inputs: &[&'static [&'static str]],
+    ) -> Option<&'static [&'static str]> {
+        let mut firsts = inputs.iter().filter_map(|needed| needed.first());
+        let first = firsts.find(|first| self.get(first).is_some())?;
+        let begin = |needed: &&&'static [&'static str]| needed.first() == Some(first);
+        let whole = inputs
+            .iter()
+            .filter(begin)
+            .find(|needed| needed.iter().all(|name| self.get(name).is_some()));
+        whole.or_else(|| inputs.iter().rfind(begin)).copied()
+    }
+
+    /// Takes a member with its pointer; the last of repeated ones, as in Python.
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<(String, &'a str)> {
+        let found = self.get(name);
+        let pointer = format!("{}/{name}", self.pointer);
         self.left.retain(|(known, _)| *known != pointer);
         found.map(|value| (pointer, value))
     }
 
-    /// Takes a member that must be there.
-    pub(crate) fn need(&mut self, name: &'static str) -> Result<(String, &'a str), Refusal> {
-        self.take(name).ok_or_else(|| self.lacks(name))
-    }
-
-    /// Refuses an object without any of the members that determine its kind.
-    pub(crate) fn missing(self, needed: &str) -> Refusal {
-        match self.left.into_iter().next() {
-            Some((unknown, _)) => unknown_field(unknown, &self.known),
-            None => invalid_field(self.pointer.to_owned(), format!("expected {needed}")),
+    /// Refuses an object that none of these inputs begins with.
+    pub(crate) fn missing(&self, inputs: &[&[&'static str]]) -> Refusal {
+        if let Some((unknown, _)) = self.left.first() {
+            return unknown_field(unknown.clone(), &self.known);
         }
+        let mut firsts: Vec<&str> =
+            inputs.iter().filter_map(|needed| needed.first().copied()).collect();
+        firsts.dedup();
+        let expected = match firsts.split_last() {
+            Some((last, firsts)) if firsts.len() < NAMED_EACH_MAX => {
+                format!("'{}' or '{last}'", firsts.join("', '"))
+            }
+            Some(_) | None => format!("one of {}", firsts.join(", ")),
+        };
+        invalid_field(self.pointer.to_owned(), format!("expected {expected}"))
     }
 
     /// Returns what was read, if no member is left.
@@ -154,6 +205,7 @@ pub(crate) fn object(about: &[&str], members: Vec<Told<'_>>) -> ObjectBuilder {
         match (described(about), &mut schema) {
             (Some(about), RefOr::Ref(named)) => named.description = about,
             (Some(about), RefOr::T(Schema::Object(member))) => member.description = Some(about),
+            (Some(about), RefOr::T(Schema::Array(member))) => member.description = Some(about),
             (Some(about), RefOr::T(Schema::OneOf(any))) => any.description = Some(about),
             (Some(_) | None, _) => {}
         }
@@ -168,10 +220,79 @@ pub(crate) fn one_of(object: ObjectBuilder) -> ObjectBuilder {
     object.min_properties(Some(1)).max_properties(Some(1))
 }
 
-fn described(lines: &[&str]) -> Option<String> {
+/// Returns the description that a doc comment is.
+pub(crate) fn described(lines: &[&str]) -> Option<String> {
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
+
+/// Returns a reference to a schema by its name.
+pub(crate) fn named<T: ToSchema>(about: &[&str]) -> RefOr<Schema> {
+    let mut named = Ref::from_schema_name(T::name());
+    named.description = described(about).unwrap_or_default();
+    named.into()
+}
+
+/// Adds a schema under its name, and those that it refers to.
+pub(crate) fn name_schema<T: ToSchema>(named: &mut Vec<(String, RefOr<Schema>)>) {
+    named.push((T::name().into(), T::schema()));
+    T::schemas(named);
+}
+
+/// Declares kinds: the type of the value, its reader, and its schema, or the type whose schema has a name in the document.
+macro_rules! kinds {
+    () => {};
+    (
+        $(#[doc = $about:literal])*
+        $kind:ident: $value:ty = $read:expr, named $named:ty; $($rest:tt)*
+    ) => {
+        $(#[doc = $about])*
+        pub(crate) struct $kind;
+
+        impl $crate::api::intake::input::Kind for $kind {
+            type Value = $value;
+
+            fn read(at: &str, value: &str) -> Result<$value, $crate::api::refusal::Refusal> {
+                $read(at, value)
+            }
+
+            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                $crate::api::intake::input::named::<$named>(&[])
+            }
+
+            fn named(
+                named: &mut Vec<(String, ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema>)>,
+            ) {
+                $crate::api::intake::input::name_schema::<$named>(named);
+            }
+        }
+
+        $crate::api::intake::input::kinds! { $($rest)* }
+    };
+    (
+        $(#[doc = $about:literal])*
+        $kind:ident: $value:ty = $read:expr, $schema:expr; $($rest:tt)*
+    ) => {
+        $(#[doc = $about])*
+        pub(crate) struct $kind;
+
+        impl $crate::api::intake::input::Kind for $kind {
+            type Value = $value;
+
+            fn read(at: &str, value: &str) -> Result<$value, $crate::api::refusal::Refusal> {
+                $read(at, value)
+            }
+
+            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+
+        $crate::api::intake::input::kinds! { $($rest)* }
+    };
+}
+
+pub(crate) use kinds;
 
 /// Declares inputs: the name in the OpenAPI document, and for each member its name there, its kind, and `needed` or its default.
 macro_rules! inputs {
@@ -187,6 +308,7 @@ macro_rules! inputs {
     (@take $source:ident $name:literal $kind:ty as needed) => {
         $crate::api::intake::input::needed::<$kind>($source, $name)?
     };
+    (@name needed $name:literal) => { $name };
     (@is_one_of one_of) => { true };
     (@is_needed) => { false };
     (@is_needed needed) => { true };
@@ -210,6 +332,8 @@ macro_rules! inputs {
 
         impl $crate::api::intake::input::Input for $input {
             const NAMES: &'static [&'static str] = &[$($name),*];
+            const NEEDED: &'static [&'static str] =
+                &[$($($crate::api::intake::input::inputs!(@name $needed $name),)?)*];
             $(const IS_ONE_OF: bool = $crate::api::intake::input::inputs!(@is_one_of $one_of);)?
 
             fn take(
@@ -253,6 +377,63 @@ macro_rules! inputs {
 }
 
 pub(crate) use inputs;
+
+/// Declares unions of inputs: the name in the OpenAPI document, and the inputs, told apart by [`Members::choose`].
+macro_rules! unions {
+    ($(
+        $(#[doc = $about:literal])*
+        $union:ident as $named:literal {
+            $($(#[doc = $told:literal])* $variant:ident($input:ty),)+
+        }
+    )+) => {$(
+        $(#[doc = $about])*
+        #[derive(Clone, Debug)]
+        pub(crate) enum $union {
+            $($(#[doc = $told])* $variant($input),)+
+        }
+
+        impl $union {
+            /// The members that each of the inputs must have.
+            pub(crate) const INPUTS: &'static [&'static [&'static str]] =
+                &[$(<$input as $crate::api::intake::input::Input>::NEEDED),+];
+
+            /// Takes the members of one of the inputs.
+            pub(crate) fn take(
+                members: &mut $crate::api::intake::input::Members<'_>,
+            ) -> Result<Self, $crate::api::refusal::Refusal> {
+                use $crate::api::intake::input::Input as _;
+
+                let chosen = members.choose(Self::INPUTS);
+                $(if chosen == Some(<$input>::NEEDED) {
+                    return Ok(Self::$variant(<$input>::take(members)?));
+                })+
+                Err(members.missing(Self::INPUTS))
+            }
+        }
+
+        impl ::utoipa::ToSchema for $union {
+            fn name() -> ::std::borrow::Cow<'static, str> {
+                $named.into()
+            }
+
+            fn schemas(
+                named: &mut Vec<(String, ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema>)>,
+            ) {
+                $($crate::api::intake::input::name_schema::<$input>(named);)+
+            }
+        }
+
+        impl ::utoipa::PartialSchema for $union {
+            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                let any = ::utoipa::openapi::schema::OneOfBuilder::new();
+                $(let any = any.item($crate::api::intake::input::named::<$input>(&[$($told),*]));)+
+                any.description($crate::api::intake::input::described(&[$($about),*])).into()
+            }
+        }
+    )+};
+}
+
+pub(crate) use unions;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,6 @@
 
 pub(crate) mod fields;
 pub(crate) mod filter;
-pub(crate) mod history;
 pub(crate) mod input;
 pub(crate) mod items;
 pub(crate) mod kinds;
@@ -11,6 +10,7 @@ pub(crate) mod query;
 pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod steps;
+pub(crate) mod targets;
 pub(crate) mod tasks;
 mod trajectory_key;
 pub(crate) mod until;

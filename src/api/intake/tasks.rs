@@ -21,30 +21,26 @@ pub(crate) fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Re
         seq.ok_or_else(|| invalid("after", "must be a list of requests' seqs, such as 3,4"))
     };
     let after = after.iter().flatten().map(seq).collect::<Result<_, _>>()?;
-    Ok(plan(after, attempts))
+    Ok(plan(after, attempts.and_then(|count| u32::try_from(count).ok())))
 }
 
-/// Reads the members of an append.
-pub(crate) fn plan_members(
-    after: Option<(String, &str)>,
-    attempts: Option<(String, &str)>,
-) -> Result<Plan, Refusal> {
-    let after = after.map(|(at, value)| seqs(&at, value)).transpose()?;
-    let attempts = attempts.map(|(at, value)| {
-        let count = json::whole(value).filter(|count| (1..=ATTEMPTS_MAX.into()).contains(count));
-        let why = || invalid_field(at, format!("expected a whole number from 1 to {ATTEMPTS_MAX}"));
-        count.ok_or_else(why)
-    });
-    Ok(plan(after.unwrap_or_default(), attempts.transpose()?))
+/// Reads the number of claims that may end without success.
+pub(crate) fn attempts_member(at: &str, value: &str) -> Result<u32, Refusal> {
+    let count = json::whole(value).and_then(|count| u32::try_from(count).ok());
+    let why = || format!("expected a whole number from 1 to {ATTEMPTS_MAX}");
+    let count = count.filter(|count| (1..=ATTEMPTS_MAX).contains(count));
+    count.ok_or_else(|| invalid_field(at.to_owned(), why()))
 }
 
-fn plan(mut after: Vec<Seq>, attempts: Option<u64>) -> Plan {
+/// Returns the plan of requests.
+pub(crate) fn plan(mut after: Vec<Seq>, attempts: Option<u32>) -> Plan {
     after.sort_unstable();
     after.dedup();
-    Plan { after: after.into(), attempts: attempts.and_then(|count| u32::try_from(count).ok()) }
+    Plan { after: after.into(), attempts }
 }
 
-fn seqs(at: &str, value: &str) -> Result<Vec<Seq>, Refusal> {
+/// Reads the requests that must be done before one.
+pub(crate) fn seqs(at: &str, value: &str) -> Result<Vec<Seq>, Refusal> {
     if json::kind(value) != Kind::Array {
         return Err(invalid_field(at.to_owned(), "expected an array of requests' seqs"));
     }

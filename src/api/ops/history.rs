@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{NotWritten, WriteCall};
 use crate::api::intake::input::inputs;
-use crate::api::intake::kinds::Point;
 use crate::api::intake::query::Of;
+use crate::api::intake::targets::Point;
 use crate::api::refusal::{Refusal, no_session, refused};
 use crate::board::{
     Board, CheckpointCommand, CheckpointName, Command, Condition, Rejected, SessionName, Terms,

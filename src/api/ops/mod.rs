@@ -1,8 +1,11 @@
 //! Operations: each exists once. A door reads an envelope, calls an operation, and renders its facts.
 
+pub(crate) mod agents;
 pub(crate) mod history;
+pub(crate) mod logs;
 pub(crate) mod questions;
 pub(crate) mod requests;
+pub(crate) mod state;
 pub(crate) mod transactions;
 
 use std::sync::Arc;

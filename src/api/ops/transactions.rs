@@ -1,275 +1,308 @@
 //! Transactions: tests and operations, parsed with pointers to faults.
 
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+
 use super::questions::Answering;
 use super::requests::{Claiming, Finishing};
-use crate::api::address::parse_log_path;
-use crate::api::intake::fields::{flag, members, number, value_of};
-use crate::api::intake::input::{Input as _, Kind as _, Members, optional};
+use super::{agents, logs, state};
+use crate::api::intake::fields::value_of;
+use crate::api::intake::input::{Kind, Members, inputs, name_schema, named, unions};
 use crate::api::intake::items::Intake;
-use crate::api::intake::kinds::{AnswerText, Lifetime};
-use crate::api::intake::tasks::{plan_members, wanted_members};
-use crate::api::refusal::{Fault, Place, Refusal, invalid_field, invalid_item, unknown_field};
-use crate::board::json::{self, DEPTH_MAX, Kind};
-use crate::board::{
-    AgentCommand, Code, Command, Edit, InvalidPath, Item, Json, LogCommand, LogName, Revision, Seq,
-    StatePath, Test, Transaction, Version,
+use crate::api::intake::kinds::{
+    After, Amount, AnswerValue, AnyText, AnyValue, Attempts, FenceOfClaim, Flag, ItemJson,
+    Lifetime, Parts, Sent, StateJson, TextAsSent, WantedMembers,
 };
-use crate::service::{ImageBytes, ServiceError};
+use crate::api::intake::targets::{AgentText, LogText, PathText, Whole};
+use crate::api::intake::tasks::plan;
+use crate::api::refusal::{Place, Refusal, invalid_field, invalid_item};
+use crate::api::view::transaction::{BranchNames, OperationName};
+use crate::board::json::DEPTH_MAX;
+use crate::board::{Command, Item, LogName, Revision, Seq, Test, Transaction, Ttl};
+use crate::service::{ImageBytes, ServiceError, SessionHandle};
 
 /// The maximum number of tests in a transaction, and of operations in each branch.
 pub(crate) const PARTS_MAX: usize = 1000;
 
-/// A parsed transaction.
+inputs! {
+    /// Tests, operations for when all tests hold, and operations for when one fails.
+    Transacting as "TransactionBody" {
+        /// The tests, all of which must hold.
+        tests "if": Parts<Testing, PARTS_MAX> = Vec::new(),
+        /// The operations to apply if all tests hold.
+        then "then": Parts<Operating, PARTS_MAX>,
+        /// The operations to apply if a test fails.
+        otherwise "else": Parts<Operating, PARTS_MAX>,
+    }
+
+    /// True if the value at a path of the state equals this one: numbers by value, members in any order.
+    TestEquals as "TestEquals" {
+        path "path": PathText as needed,
+        equals "equals": StateJson as needed,
+    }
+
+    /// True if a path of the state is absent, or with `false` if it exists.
+    TestAbsent as "TestAbsent" {
+        path "path": PathText as needed,
+        absent "absent": Flag as needed,
+    }
+
+    /// True if the value at a path of the state has this tag.
+    TestTag as "TestTag" {
+        path "path": PathText as needed,
+        etag "etag": AnyText as needed,
+    }
+
+    /// True if a log has this number of entries.
+    TestCount as "TestCount" {
+        log "log": LogText as needed,
+        count "count": Whole as needed,
+    }
+
+    /// True if a request is neither claimed, done, failed nor blocked, or with `false` if it is.
+    TestClaimable as "TestClaimable" {
+        request "request": Whole as needed,
+        claimable "claimable": Flag as needed,
+    }
+
+    /// True if the session is at this revision.
+    TestRevision as "TestRevision" {
+        revision "revision": Whole as needed,
+    }
+
+    /// Sets a value in the state.
+    Putting as "PutOperation" {
+        path "put": PathText as needed,
+        ttl "ttl": Lifetime,
+        value "value": StateJson as needed,
+    }
+
+    /// Applies a merge patch (RFC 7396) to a value in the state.
+    Patching as "PatchOperation" {
+        path "patch": PathText as needed,
+        value "value": StateJson as needed,
+    }
+
+    /// Adds to a number in the state.
+    AddingTo as "AddOperation" {
+        path "add": PathText as needed,
+        value "value": Amount as needed,
+    }
+
+    /// Deletes a value from the state.
+    Deleting as "DeleteOperation" {
+        path "delete": PathText as needed,
+    }
+
+    /// Appends an item to a log.
+    Appending as "AppendOperation" {
+        log "append": LogText as needed,
+        item "item": ItemJson as needed,
+        /// The requests that must be done first; no effect on logs other than `requests`.
+        after "after": After = Vec::new(),
+        /// The number of claims that may end without success; no effect on logs other than `requests`.
+        attempts "attempts": Attempts,
+    }
+
+    /// Claims a request.
+    ClaimingOne as "ClaimOperation" {
+        request "claim": Whole as needed,
+        ttl "ttl": Lifetime = Ttl::MINUTE,
+    }
+
+    /// Claims the oldest claimable request with these members.
+    ClaimingAny as "ClaimNextOperation" {
+        wanted "claim_next": WantedMembers as needed,
+        ttl "ttl": Lifetime = Ttl::MINUTE,
+    }
+
+    /// Marks a request as done.
+    Ending as "DoneOperation" {
+        request "done": Whole as needed,
+        fence "fence": FenceOfClaim,
+        result "result": AnyValue,
+    }
+
+    /// Answers an open question.
+    AnsweringOne as "AnswerOperation" {
+        question "answer": Whole as needed,
+        value "value": AnswerValue as needed,
+    }
+
+    /// Sets the status of an agent.
+    Moving as "StatusOperation" {
+        agent "status": AgentText as needed,
+        value "value": TextAsSent as needed,
+    }
+}
+
+unions! {
+    /// A test of the board.
+    Testing as "TestBody" {
+        Equals(TestEquals),
+        Absent(TestAbsent),
+        Tag(TestTag),
+        Count(TestCount),
+        Claimable(TestClaimable),
+        Revision(TestRevision),
+    }
+
+    /// An operation. Each operation sees the changes of the operations before it.
+    Operating as "OperationBody" {
+        Put(Putting),
+        Patch(Patching),
+        Add(AddingTo),
+        Delete(Deleting),
+        Append(Appending),
+        Claim(ClaimingOne),
+        ClaimNext(ClaimingAny),
+        Done(Ending),
+        Answer(AnsweringOne),
+        Status(Moving),
+    }
+}
+
+/// A transaction that was read.
 pub(crate) struct Read {
     pub(crate) transaction: Transaction,
-    /// The names of each branch's operations in the response.
-    pub(crate) then: Vec<Operation>,
-    pub(crate) otherwise: Vec<Operation>,
+    pub(crate) names: BranchNames,
     pub(crate) images: Vec<ImageBytes>,
 }
 
-/// The name of an operation in the response: its verb, and the text of its target.
+/// An operation that was read.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
-    pub(crate) verb: &'static str,
-    pub(crate) target: Box<str>,
+pub(crate) struct ReadOperation {
+    command: Command,
+    name: OperationName,
+    images: Vec<ImageBytes>,
 }
 
-/// Finds the version of a place in the state from a tag.
-type Versions<'a> = dyn Fn(&str, &StatePath) -> Result<Option<Version>, ServiceError> + 'a;
-
-/// Reads `{"if": […], "then": […], "else": […]}`.
-pub(crate) fn read(text: &str, versions: &Versions<'_>) -> Result<Read, Refusal> {
-    let mut read = Read {
-        transaction: Transaction::default(),
-        then: Vec::new(),
-        otherwise: Vec::new(),
-        images: Vec::new(),
-    };
-    for (pointer, value) in last_of_each(members("", text)?) {
-        match pointer.as_str() {
-            "/if" => {
-                for (pointer, test) in parts(&pointer, value)? {
-                    read.transaction.tests.push(one_test(&pointer, test, versions)?);
-                }
+impl Transacting {
+    /// Returns the transaction for a session. Its tests may name tags of the session, which the door writes its own way.
+    pub(crate) fn of(
+        self,
+        session: &SessionHandle,
+        tag: impl Fn(String) -> String,
+    ) -> Result<Read, ServiceError> {
+        let tests = self.tests.into_iter().map(|test| match test {
+            ReadTest::Test(test) => Ok(test),
+            ReadTest::Tag(TestTag { path, etag }) => {
+                let version = state::version_of(session, &path, &tag(etag))?;
+                Ok(Test::InVersion(path, version))
             }
-            "/then" => {
-                (read.transaction.then, read.then) = branch(&pointer, value, &mut read.images)?;
+        });
+        let tests = tests.collect::<Result<_, ServiceError>>()?;
+        let mut images = Vec::new();
+        let mut branch = |read: Option<Vec<ReadOperation>>| -> (Vec<Command>, Vec<OperationName>) {
+            let parts = read.into_iter().flatten().map(|one| {
+                images.extend(one.images);
+                (one.command, one.name)
+            });
+            parts.unzip()
+        };
+        let ((then, then_names), (otherwise, other_names)) =
+            (branch(self.then), branch(self.otherwise));
+        let transaction = Transaction { tests, then, otherwise };
+        let names = BranchNames { then: then_names, otherwise: other_names };
+        Ok(Read { transaction, names, images })
+    }
+}
+
+/// A test that was read. A tag stands for a version of its session.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadTest {
+    Test(Test),
+    Tag(TestTag),
+}
+
+impl Kind for Testing {
+    type Value = ReadTest;
+
+    fn read(at: &str, value: &str) -> Result<ReadTest, Refusal> {
+        let mut members = Members::of(at, value)?;
+        let test = match Self::take(&mut members)? {
+            Self::Equals(TestEquals { path, equals }) => {
+                Test::Equals(path, value_of(&equals.text, DEPTH_MAX, &equals.at)?)
             }
-            "/else" => {
-                (read.transaction.otherwise, read.otherwise) =
-                    branch(&pointer, value, &mut read.images)?;
+            Self::Absent(TestAbsent { path, absent }) => Test::Absent(path, absent),
+            Self::Tag(tag) => return members.finish(ReadTest::Tag(tag)),
+            Self::Count(TestCount { log, count }) => {
+                Test::Count(log, usize::try_from(count).unwrap_or(usize::MAX))
             }
-            _ => return Err(unknown_field(pointer, &["if", "then", "else"])),
-        }
+            Self::Claimable(TestClaimable { request, claimable }) => {
+                Test::Claimable(Seq(request), claimable)
+            }
+            Self::Revision(TestRevision { revision }) => Test::AtRevision(Revision(revision)),
+        };
+        members.finish(ReadTest::Test(test))
     }
-    Ok(read)
-}
 
-/// Parses the operations of a branch, and their names in the response.
-fn branch(
-    pointer: &str,
-    text: &str,
-    images: &mut Vec<ImageBytes>,
-) -> Result<(Vec<Command>, Vec<Operation>), Refusal> {
-    let operations = parts(pointer, text)?.into_iter();
-    operations.map(|(pointer, operation)| one_operation(&pointer, operation, images)).collect()
-}
-
-/// Keeps the last of members with the same name.
-fn last_of_each<'a>(members: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
-    let mut last: Vec<(String, &'a str)> = Vec::new();
-    for (pointer, value) in members {
-        last.retain(|(known, _)| *known != pointer);
-        last.push((pointer, value));
+    fn schema() -> RefOr<Schema> {
+        named::<Self>(&[])
     }
-    last
-}
 
-/// Returns the elements of an array with their pointers.
-fn parts<'a>(pointer: &str, text: &'a str) -> Result<Vec<(String, &'a str)>, Refusal> {
-    if json::kind(text) != Kind::Array {
-        return Err(invalid_field(pointer.to_owned(), "expected an array"));
+    fn named(named: &mut Vec<(String, RefOr<Schema>)>) {
+        name_schema::<Self>(named);
     }
-    let pointed = |(index, element)| (format!("{pointer}/{index}"), element);
-    let parts: Vec<_> = json::elements(text).take(PARTS_MAX + 1).enumerate().map(pointed).collect();
-    if parts.len() > PARTS_MAX {
-        let why = format!("at most {PARTS_MAX} elements are allowed");
-        return Err(invalid_field(pointer.to_owned(), why));
+}
+
+impl Kind for Operating {
+    type Value = ReadOperation;
+
+    fn read(at: &str, value: &str) -> Result<ReadOperation, Refusal> {
+        let mut members = Members::of(at, value)?;
+        let verb = members.choose(Self::INPUTS).and_then(|needed| needed.first().copied());
+        let target = verb.and_then(|verb| members.get(verb)).unwrap_or_default();
+        let name = OperationName { verb: verb.unwrap_or_default(), target: target.into() };
+        let mut images = Vec::new();
+        let command = Self::take(&mut members)?.command(&mut images)?;
+        members.finish(ReadOperation { command, name, images })
     }
-    Ok(parts)
-}
 
-fn one_test(pointer: &str, text: &str, versions: &Versions<'_>) -> Result<Test, Refusal> {
-    let mut fields = Members::of(pointer, text)?;
-    let test = if let Some((at, path)) = fields.take("path") {
-        let path = path_member(&at, path)?;
-        if let Some((at, value)) = fields.take("equals") {
-            Test::Equals(path, value_of(value, DEPTH_MAX, &at)?)
-        } else if let Some((at, value)) = fields.take("absent") {
-            Test::Absent(path, flag(&at, value)?)
-        } else {
-            let (at, tag) = fields.need("etag")?;
-            let version = versions(&string(&at, tag)?, &path)?;
-            Test::InVersion(path, version)
-        }
-    } else if let Some((at, log)) = fields.take("log") {
-        let log = log_member(&at, log)?;
-        let (at, count) = fields.need("count")?;
-        Test::Count(log, usize::try_from(whole(&at, count)?).unwrap_or(usize::MAX))
-    } else if let Some((at, request)) = fields.take("request") {
-        let request = Seq(whole(&at, request)?);
-        let (at, claimable) = fields.need("claimable")?;
-        Test::Claimable(request, flag(&at, claimable)?)
-    } else if let Some((at, revision)) = fields.take("revision") {
-        Test::AtRevision(Revision(whole(&at, revision)?))
-    } else {
-        return Err(fields.missing("'path', 'log', 'request' or 'revision'"));
-    };
-    fields.finish(test)
-}
-
-fn one_operation(
-    pointer: &str,
-    text: &str,
-    images: &mut Vec<ImageBytes>,
-) -> Result<(Command, Operation), Refusal> {
-    const VERBS: [&str; 10] = [
-        "put",
-        "patch",
-        "add",
-        "delete",
-        "append",
-        "claim",
-        "claim_next",
-        "done",
-        "answer",
-        "status",
-    ];
-    let mut fields = Members::of(pointer, text)?;
-    let found = VERBS.into_iter().find_map(|verb| Some((verb, fields.take(verb)?)));
-    let Some((verb, (at, target))) = found else {
-        return Err(fields.missing(&format!("one of {}", VERBS.join(", "))));
-    };
-    let command = match verb {
-        "put" | "patch" | "add" | "delete" => state_command(verb, &at, target, &mut fields)?,
-        "append" => append_command(&at, target, &mut fields, images)?,
-        "claim_next" => {
-            let Claiming { ttl } = Claiming::take(&mut fields)?;
-            Command::ClaimNext { wanted: wanted_members(&at, target)?, from: Seq(0), ttl }
-        }
-        "claim" => Claiming::take(&mut fields)?.of(Seq(whole(&at, target)?)),
-        "done" => Finishing::take(&mut fields)?.of(Seq(whole(&at, target)?)),
-        "answer" => {
-            let question = Seq(whole(&at, target)?);
-            let (at, value) = fields.need("value")?;
-            Answering { answer: Some(AnswerText::read(&at, value)?), skip: None }.of(question)?
-        }
-        _ => status_command(at, target, &mut fields)?,
-    };
-    fields.finish((command, Operation { verb, target: target.into() }))
-}
-
-fn append_command(
-    at: &str,
-    target: &str,
-    fields: &mut Members<'_>,
-    images: &mut Vec<ImageBytes>,
-) -> Result<Command, Refusal> {
-    let log = log_member(at, target)?;
-    let (at, item) = fields.need("item")?;
-    let items = vec![item_member(&log, &at, item, images)?];
-    let plan = plan_members(fields.take("after"), fields.take("attempts"))?;
-    // As in the query of a POST, a plan has no effect on other logs.
-    if plan.is_empty() || log != LogName::Requests {
-        return Ok(Command::Log(log, LogCommand::Append { items }));
+    fn schema() -> RefOr<Schema> {
+        named::<Self>(&[])
     }
-    Ok(Command::Plan { items, plan })
+
+    fn named(named: &mut Vec<(String, RefOr<Schema>)>) {
+        name_schema::<Self>(named);
+    }
 }
 
-fn status_command(at: String, target: &str, fields: &mut Members<'_>) -> Result<Command, Refusal> {
-    let agent = string(&at, target)?;
-    let agent = agent.parse().map_err(|why| invalid_field(at, format!("{why}")))?;
-    let (at, value) = fields.need("value")?;
-    string(&at, value)?;
-    let patch = format!("{{\"status\":{value}}}");
-    let patch = Item::from_json(&patch);
-    let patch = patch.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
-    Ok(Command::Agent(agent, AgentCommand::Patch { patch }))
+impl Operating {
+    /// Returns the command of an operation.
+    fn command(self, images: &mut Vec<ImageBytes>) -> Result<Command, Refusal> {
+        Ok(match self {
+            Self::Put(Putting { path, ttl, value: Sent { at, text } }) => {
+                state::put(path, &at, &text, ttl)?
+            }
+            Self::Patch(Patching { path, value: Sent { at, text } }) => {
+                state::merge(path, &at, &text)?
+            }
+            Self::Add(AddingTo { path, value }) => state::add(path, value),
+            Self::Delete(Deleting { path }) => state::remove(path),
+            Self::Append(Appending { log, item, after, attempts }) => {
+                let items = vec![one_item(&log, &item, images)?];
+                logs::append(log, items, plan(after, attempts))
+            }
+            Self::Claim(ClaimingOne { request, ttl }) => Claiming { ttl }.of(Seq(request)),
+            Self::ClaimNext(ClaimingAny { wanted, ttl }) => {
+                Command::ClaimNext { wanted, from: Seq(0), ttl }
+            }
+            Self::Done(Ending { request, fence, result }) => {
+                Finishing { fence, result }.of(Seq(request))
+            }
+            Self::Answer(AnsweringOne { question, value }) => {
+                Answering { answer: Some(value), skip: None }.of(Seq(question))?
+            }
+            Self::Status(Moving { agent, value }) => agents::set_status(agent, &value)?,
+        })
+    }
 }
 
-fn state_command(
-    verb: &str,
-    at: &str,
-    target: &str,
-    fields: &mut Members<'_>,
-) -> Result<Command, Refusal> {
-    let path = path_member(at, target)?;
-    let levels_max = DEPTH_MAX.saturating_sub(path.len());
-    let value = |fields: &mut Members<'_>| -> Result<Json, Refusal> {
-        let (at, value) = fields.need("value")?;
-        value_of(value, levels_max, &at)
-    };
-    let edit = match verb {
-        "put" => {
-            let ttl = optional::<Lifetime>(fields, "ttl")?;
-            Edit::Put { value: value(fields)?, ttl }
-        }
-        "patch" => Edit::Merge(value(fields)?),
-        "add" => {
-            let (at, value) = fields.need("value")?;
-            Edit::Add(number(&at, value)?)
-        }
-        _ => Edit::Remove,
-    };
-    Ok(Command::State(path, edit))
-}
-
-fn item_member(
-    log: &LogName,
-    at: &str,
-    item: &str,
-    images: &mut Vec<ImageBytes>,
-) -> Result<Item, Refusal> {
+fn one_item(log: &LogName, item: &Sent, images: &mut Vec<ImageBytes>) -> Result<Item, Refusal> {
     let mut intake = Intake::default();
-    let refused = |invalid| invalid_item(&invalid, Place::default()).below(at);
-    intake.take(log, item).map_err(refused)?;
+    let refused = |invalid| invalid_item(&invalid, Place::default()).below(&item.at);
+    intake.take(log, &item.text).map_err(refused)?;
     images.extend(intake.images);
-    intake.items.pop().ok_or_else(|| invalid_field(at.to_owned(), "expected an item"))
-}
-
-fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
-    let path = string(at, value)?;
-    if path.is_empty() {
-        return Ok(StatePath::root());
-    }
-    path.parse().map_err(|why| match why {
-        InvalidPath::TooDeep { .. } => {
-            let fault = Fault { pointer: Some(at.to_owned()), line: None, detail: why.to_string() };
-            Refusal::new(Code::TooDeep, format!("{at}: {why}")).fault(fault)
-        }
-        InvalidPath::EmptySegment { .. } | InvalidPath::Dots { .. } | InvalidPath::Tilde { .. } => {
-            invalid_field(at.to_owned(), why.to_string())
-        }
-    })
-}
-
-fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
-    let name = string(at, value)?;
-    parse_log_path(&name).ok_or_else(|| {
-        let known = "questions, requests, trajectories, screenshots or agents/{agent}/memory";
-        invalid_field(at.to_owned(), format!("expected a log: {known}"))
-    })
-}
-
-fn string(at: &str, value: &str) -> Result<String, Refusal> {
-    if json::kind(value) != Kind::String {
-        return Err(invalid_field(at.to_owned(), "expected a string"));
-    }
-    value_of(value, DEPTH_MAX, at)?;
-    Ok(json::decode(value).into_owned())
-}
-
-fn whole(at: &str, value: &str) -> Result<u64, Refusal> {
-    json::whole(value).ok_or_else(|| invalid_field(at.to_owned(), "expected a whole number"))
+    intake.items.pop().ok_or_else(|| invalid_field(item.at.clone(), "expected an item"))
 }

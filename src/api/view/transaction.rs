@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use super::state::text_of;
 use super::{Shown, raw, write_json};
-use crate::api::ops::transactions::Operation;
 use crate::board;
 use crate::board::{Timestamp, json};
 
@@ -50,9 +49,32 @@ pub(crate) struct ResultBody {
     expires_at: Option<Shown<Timestamp>>,
 }
 
+/// The name of an operation in the response: its verb, and the text of its target.
+#[derive(Clone, Debug)]
+pub(crate) struct OperationName {
+    pub(crate) verb: &'static str,
+    pub(crate) target: Box<str>,
+}
+
+/// The names of both branches' operations.
+pub(crate) struct BranchNames {
+    pub(crate) then: Vec<OperationName>,
+    pub(crate) otherwise: Vec<OperationName>,
+}
+
+impl BranchNames {
+    /// Returns true if all tests held, and the result of each operation.
+    pub(crate) fn shown(&self, answer: &board::Answer) -> Option<(bool, Vec<Box<RawValue>>)> {
+        let board::Answer::Transacted { succeeded, results } = answer else { return None };
+        let names = if *succeeded { &self.then } else { &self.otherwise };
+        let shown = names.iter().zip(results).map(|(name, result)| shown(name, result));
+        Some((*succeeded, shown.collect()))
+    }
+}
+
 /// Renders an operation's result: its verb and target, then the members of a [`ResultBody`].
-pub(crate) fn shown(operation: &Operation, result: &board::Answer) -> Box<RawValue> {
-    let mut text = format!("{{\"{}\":{}", operation.verb, operation.target);
+fn shown(name: &OperationName, result: &board::Answer) -> Box<RawValue> {
+    let mut text = format!("{{\"{}\":{}", name.verb, name.target);
     let members = text.len();
     write_json(&ResultBody::of(result), &mut text);
     // Joins the two objects.

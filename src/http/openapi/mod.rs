@@ -5,7 +5,6 @@ mod headers;
 mod log_kinds;
 mod params;
 mod problems;
-mod transactions;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -40,7 +39,6 @@ pub(super) use problems::{
     ReplaceRefusals, RestoreRefusals, RetryRefusals, SearchRefusals, ServerRefusals,
     TransactRefusals, components, guarded,
 };
-pub(super) use transactions::{OperationBody, TestBody};
 
 /// The order: `asc` starts with the oldest, `desc` with the newest.
 #[derive(ToSchema)]

@@ -29,14 +29,14 @@ use crate::api::offload::work;
 use crate::api::ops::{NotWritten, WriteCall};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Place, no_blob_at, refused};
-use crate::api::tag::{Resource, Tag, version};
+use crate::api::tag::{Resource, Tag};
 use crate::api::view::agent::{Seen, write_agent};
 use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
-    AgentName, BlobPlace, Command, Current, Epoch, Extent, Fence, ImagesShown, Json, Rejected,
-    Revision, Seq, SessionCommand, Terms, TraceId, Version,
+    AgentName, BlobPlace, Command, Current, Epoch, Fence, ImagesShown, Json, Rejected, Revision,
+    Seq, SessionCommand, Terms, TraceId, Version,
 };
 use crate::service::{
     ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError, SessionHandle,
@@ -198,16 +198,6 @@ impl Writing {
             trace: self.trace,
         };
         Ok(WriteCall::new(self.session.clone(), terms))
-    }
-
-    /// Returns the tag's version if the tag belongs to this resource of the session.
-    pub(super) fn version(
-        &self,
-        tag: &str,
-        resource: &Resource,
-    ) -> Result<Option<Version>, ServiceError> {
-        let version = |now: Extent| version(tag, false, self.epoch(), now.session, resource);
-        Ok(self.session.extent()?.and_then(version))
     }
 
     /// Returns the shape of the response to store with the key, if there is one.

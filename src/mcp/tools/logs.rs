@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use futures_util::FutureExt as _;
 
 use super::reading::{Keep, fit, max_tokens, member, whole};
+use crate::api::intake::input::optional;
 use crate::api::intake::items::Intake;
-use crate::api::intake::tasks::plan_members;
+use crate::api::intake::kinds::{After, Attempts};
+use crate::api::intake::tasks::plan;
 use crate::api::log_page::LogQuery;
 use crate::api::offload::work;
+use crate::api::ops::logs as ops;
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::Kind;
@@ -153,12 +156,8 @@ async fn append(mut call: Call) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let log = log(&mut call)?;
     let items = call.arguments.need("items")?;
-    let after = call.arguments.take("after");
-    let attempts = call.arguments.take("attempts");
-    let plan = plan_members(
-        after.as_deref().map(|after| (pointer("after"), after)),
-        attempts.as_deref().map(|attempts| (pointer("attempts"), attempts)),
-    )?;
+    let after = optional::<After>(&mut call.arguments, "after")?.unwrap_or_default();
+    let plan = plan(after, optional::<Attempts>(&mut call.arguments, "attempts")?);
     if !plan.is_empty() && log != LogName::Requests {
         return Err(
             invalid_field(pointer("log"), "only requests have 'after' and 'attempts'").into()
@@ -166,10 +165,7 @@ async fn append(mut call: Call) -> Result<Outcome, Failure> {
     }
     let intake = taken(log.clone(), items, "items").await?;
     let Intake { items, images, .. } = intake;
-    let command = match plan.is_empty() {
-        true => Command::Log(log.clone(), LogCommand::Append { items }),
-        false => Command::Plan { items, plan },
-    };
+    let command = ops::append(log.clone(), items, plan);
     let writing = call.writing(session, agent)?;
     let told = log.clone();
     let facts = writing.run(command, images, move |receipt| appended(&told, receipt)).await?;

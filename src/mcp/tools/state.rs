@@ -3,17 +3,17 @@
 use futures_util::FutureExt as _;
 
 use super::reading::{max_tokens, within};
-use crate::api::intake::fields::{number, ttl_member, value_of};
+use crate::api::intake::input::optional;
+use crate::api::intake::kinds::Lifetime;
 use crate::api::offload::work;
-use crate::api::refusal::{Refusal, invalid_field, no_value};
-use crate::api::tag::{Resource, Tag, version};
+use crate::api::ops::state::{self, Adding};
+use crate::api::refusal::{Refusal, invalid_field};
 use crate::api::view::state::text_of;
-use crate::board::json::DEPTH_MAX;
-use crate::board::{self, Board, Command, Condition, Edit, Epoch, Matches, StatePath};
+use crate::board::{self, Condition, Matches, StatePath};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Receipt, SessionHandle};
+use crate::service::Receipt;
 
 /// The expected tag of a value that must not exist.
 const ABSENT: &str = "absent";
@@ -50,8 +50,8 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let tokens = max_tokens(&mut call.arguments)?;
     call.finish()?;
     let board = call.published(&session).await?.board;
-    let value = board.state().value(&path).ok_or_else(|| no_value(&path, board.revision()))?;
-    let tag = tag_of(call.service.epoch(), &board, &path);
+    let value = state::value(&board, &path)?;
+    let tag = state::tag(call.service.epoch(), &board, &path);
     let revision = board.revision();
     let text = text_of(&value);
     let mut about =
@@ -77,54 +77,42 @@ async fn set(mut call: Call) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let path = need_path(&mut call)?;
     let value = call.arguments.json("value");
-    let ttl = call.arguments.take("ttl");
-    let ttl = ttl.map(|ttl| ttl_member(&pointer("ttl"), &ttl)).transpose()?;
+    let bytes = value.as_ref().map_or(0, String::len);
+    let ttl = optional::<Lifetime>(&mut call.arguments, "ttl")?;
     let expected = call.arguments.string("expected_tag")?;
-    let edit = match value {
+    let told = path.clone();
+    let command = match value {
         Some(value) => {
-            let levels = DEPTH_MAX.saturating_sub(path.len());
-            let read = work(value.len(), move || value_of(&value, levels, &pointer("value")));
-            Edit::Put { value: read.await?, ttl }
+            let of = path.clone();
+            let read = move || state::put(of, &pointer("value"), &value, ttl);
+            work(bytes, read).await?
         }
         None if ttl.is_some() => return Err(missing("value").into()),
-        None => Edit::Remove,
+        None => state::remove(path.clone()),
     };
     let condition = match expected.as_deref() {
         None => Condition::default(),
         Some(ABSENT) => Condition { matches: None, absent: true },
-        Some(tag) => in_version(&call, &session, &path, tag)?,
+        Some(tag) => {
+            let version = state::version_of(&session, &path, &quoted(tag))?;
+            let matches = Some(Matches::Versions(version.into_iter().collect()));
+            Condition { matches, absent: false }
+        }
     };
     let mut writing = call.writing(session, agent)?;
     writing.write.terms.condition = condition;
     let epoch = writing.call.service.epoch();
-    let told = path.clone();
     let shape = move |receipt: &Receipt| {
         let facts = Facts::new()
             .put("path", &told.to_string())
             .put("changed", &receipt.committed)
             .put("revision", &receipt.board.revision());
         match receipt.board.state().value(&told) {
-            Some(_) => facts.put("tag", tag_of(epoch, &receipt.board, &told).bare()),
+            Some(_) => facts.put("tag", state::tag(epoch, &receipt.board, &told).bare()),
             None => facts.put("deleted", &true),
         }
     };
-    Ok(writing.run(Command::State(path, edit), Vec::new(), shape).await?.into())
-}
-
-/// Requires the version that a tag of the value stands for.
-fn in_version(
-    call: &Call,
-    session: &SessionHandle,
-    path: &StatePath,
-    tag: &str,
-) -> Result<Condition, Failure> {
-    let quoted = quoted(tag);
-    let resource = Resource::State(path.clone());
-    let now = session.extent()?;
-    let version =
-        now.and_then(|now| version(&quoted, false, call.service.epoch(), now.session, &resource));
-    let matches = Some(Matches::Versions(version.into_iter().collect()));
-    Ok(Condition { matches, absent: false })
+    Ok(writing.run(command, Vec::new(), shape).await?.into())
 }
 
 /// Returns a tag with the quotes that HTTP has, which models are not shown.
@@ -140,7 +128,7 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
     let path = need_path(&mut call)?;
-    let by = number(&pointer("add"), &call.arguments.need("add")?)?;
+    let Adding { add } = call.input().await?;
     let writing = call.writing(session, agent)?;
     let told = path.clone();
     let shape = move |receipt: &Receipt| {
@@ -154,10 +142,5 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
         };
         facts.put("revision", &receipt.board.revision())
     };
-    Ok(writing.run(Command::State(path, Edit::Add(by)), Vec::new(), shape).await?.into())
-}
-
-fn tag_of(epoch: Epoch, board: &Board, path: &StatePath) -> Tag {
-    let changed = board.state().value(path).map_or(board.revision(), |value| value.changed());
-    Tag::new(epoch, board.at_version(changed), &Resource::State(path.clone()))
+    Ok(writing.run(state::add(path, add), Vec::new(), shape).await?.into())
 }
