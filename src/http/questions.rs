@@ -10,37 +10,23 @@ use super::request::path::EntryPath;
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
-use crate::api::intake::fields::is_blank;
 use crate::api::intake::input::body as body_of;
-use crate::api::ops::questions::Answering;
+use crate::api::ops::questions::{Answering, Waiting};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::tag::Resource;
-use crate::board::{LogName, Ttl};
+use crate::board::LogName;
 
-/// The time that posted questions wait, and their default answer after it.
-pub(super) struct Waiting {
-    pub(super) ttl: Ttl,
-    pub(super) default: Option<String>,
-}
-
-impl Waiting {
-    /// Takes the parameters of a POST, which only questions have.
-    pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Refusal> {
-        let ttl: Option<Ttl> = params.parsed("expires")?;
-        let default = params.text("default")?;
-        if *log != LogName::Questions {
-            return Ok(None);
-        }
-        if default.as_deref().is_some_and(is_blank) {
-            return Err(invalid("default", "must not be blank"));
-        }
-        match (ttl, default) {
-            (Some(ttl), default) => Ok(Some(Self { ttl, default })),
-            (None, None) => Ok(None),
-            (None, Some(_)) => Err(invalid("default", "needs 'expires'")),
-        }
+/// Takes the parameters of a POST, which only questions have.
+pub(super) fn waiting_params(
+    log: &LogName,
+    params: &mut Params,
+) -> Result<Option<Waiting>, Refusal> {
+    let (ttl, default) = (params.parsed("expires")?, params.text("default")?);
+    if *log != LogName::Questions {
+        return Ok(None);
     }
+    Waiting::of(ttl, default).map_err(|why| invalid("default", why))
 }
 
 /// Answer or skip a question

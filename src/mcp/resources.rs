@@ -16,11 +16,13 @@ use super::tools::screenshots;
 use crate::api::address::{percent_decode, segment};
 use crate::api::inbox::listing;
 use crate::api::log_page::LogQuery;
+use crate::api::ops::screenshots::image;
+use crate::api::ops::state;
 use crate::api::params::Params;
-use crate::api::refusal::{Refusal, no_entry, no_session, no_value};
+use crate::api::refusal::no_session;
 use crate::api::view::state::text_of;
 use crate::auth::Scope;
-use crate::board::{AgentName, Board, Code, LogName, Revision, Seq, SessionName, StatePath};
+use crate::board::{AgentName, Board, LogName, Revision, Seq, SessionName, StatePath};
 use crate::service::Service;
 
 /// The scheme of the addresses.
@@ -241,19 +243,13 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
             Ok(shown(&format!("{{\"entries\":[{entries}],\"count\":{count}}}"), MARKED))
         }
         Part::Screenshot(seq) => {
-            let log = LogName::Screenshots;
-            let entry = board.log(&log).and_then(|log| log.get(*seq));
-            let entry = entry.ok_or_else(|| no_entry(&board, &log, *seq))?;
-            let none =
-                || Refusal::new(Code::NoImage, format!("screenshot {seq} has no stored image"));
-            let image = entry.item.image().ok_or_else(none)?;
+            let (_, image) = image(&board, *seq, None)?;
             let (media_type, bytes) =
                 screenshots::bytes_of(&call.service, &board, image, IMAGE_PX).await?;
             Ok(ResourceContents::blob(STANDARD.encode(bytes), uri).with_mime_type(media_type))
         }
         Part::State(path) => {
-            let value = board.state().value(path);
-            let value = value.ok_or_else(|| no_value(path, board.revision()))?;
+            let value = state::value(&board, path)?;
             Ok(shown(&within(&text_of(&value), TOKENS), MARKED))
         }
     }

@@ -30,7 +30,7 @@ const SKIPPED_LISTED_MAX: usize = 1000;
 const WARNINGS_MAX: usize = 100;
 
 /// The items of a request, and their images, which are stored first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Intake {
     pub(crate) items: Vec<Item>,
     pub(crate) images: Vec<ImageBytes>,
@@ -43,7 +43,7 @@ pub(crate) struct Intake {
 }
 
 /// Remarks on a body that was accepted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Remarks {
     /// The skipped lines, if `lenient` was requested.
     pub(crate) skipped: Option<SkippedLines>,
@@ -52,7 +52,7 @@ pub(crate) struct Remarks {
 }
 
 /// The skipped lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SkippedLines {
     pub(crate) listed: Arc<[Skipped]>,
     pub(crate) count: usize,

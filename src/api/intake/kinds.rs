@@ -47,10 +47,7 @@ kinds! {
     /// Elements of an array in the state.
     Elements: Sent = Sent::array, ArrayBuilder::new().items(any());
     /// An item of a log.
-    ItemJson: Sent = Sent::take, ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .property_names(Some(text()))
-        .additional_properties(Some(any()));
+    ItemJson: Sent = Sent::take, any_object();
     /// The requests that must be done before one.
     After: Vec<Seq> = seqs, ArrayBuilder::new().items(from(1)).max_items(Some(AFTER_MAX));
     /// The number of claims of a request that may end without success.
@@ -61,6 +58,12 @@ kinds! {
 
 fn any() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue)
+}
+
+/// The schema of any JSON object.
+pub(crate) fn any_object() -> ObjectBuilder {
+    let object = ObjectBuilder::new().schema_type(Type::Object);
+    object.property_names(Some(text())).additional_properties(Some(any()))
 }
 
 fn formatted(kind: Type, format: KnownFormat) -> ObjectBuilder {

@@ -5,6 +5,7 @@ pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod questions;
 pub(crate) mod requests;
+pub(crate) mod screenshots;
 pub(crate) mod state;
 pub(crate) mod transactions;
 

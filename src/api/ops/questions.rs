@@ -1,9 +1,10 @@
-//! Questions: answer or skip one.
+//! Questions: let one wait for an answer, answer or skip one.
 
+use crate::api::intake::fields::is_blank;
 use crate::api::intake::input::inputs;
 use crate::api::intake::kinds::{AnswerText, OnlyTrue};
 use crate::api::refusal::{Refusal, invalid_field};
-use crate::board::{Command, QuestionCommand, Seq};
+use crate::board::{Command, QuestionCommand, Seq, Ttl};
 
 inputs! {
     /// An answer, or a skip: exactly one of the two.
@@ -30,5 +31,26 @@ impl Answering {
             }
         };
         Ok(Command::Question(question, command))
+    }
+}
+
+/// The time that questions wait, and their answer after it.
+pub(crate) struct Waiting {
+    pub(crate) ttl: Ttl,
+    pub(crate) default: Option<String>,
+}
+
+impl Waiting {
+    /// Returns how questions wait: without a time, for ever. A refusal says what is wrong with the answer.
+    pub(crate) fn of(
+        ttl: Option<Ttl>,
+        default: Option<String>,
+    ) -> Result<Option<Self>, &'static str> {
+        match (ttl, default) {
+            (_, Some(default)) if is_blank(&default) => Err("must not be blank"),
+            (Some(ttl), default) => Ok(Some(Self { ttl, default })),
+            (None, Some(_)) => Err("needs 'expires'"),
+            (None, None) => Ok(None),
+        }
     }
 }

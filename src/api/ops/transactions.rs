@@ -282,7 +282,7 @@ impl Operating {
             Self::Delete(Deleting { path }) => state::remove(path),
             Self::Append(Appending { log, item, after, attempts }) => {
                 let items = vec![one_item(&log, &item, images)?];
-                logs::append(log, items, plan(after, attempts))
+                logs::append(log, items, plan(after, attempts), None)
             }
             Self::Claim(ClaimingOne { request, ttl }) => Claiming { ttl }.of(Seq(request)),
             Self::ClaimNext(ClaimingAny { wanted, ttl }) => {

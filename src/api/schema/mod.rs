@@ -5,6 +5,7 @@ pub(crate) mod settings;
 pub(crate) mod shapes;
 
 use serde::Serialize;
+use serde_json::Value;
 use shapes::TTL;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
@@ -22,6 +23,30 @@ pub(crate) enum ImagesName {
     Inline,
     Url,
     None,
+}
+
+/// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
+pub(crate) enum ItemBody {
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    Object(Value),
+    Text(String),
+}
+
+/// Items, written all or none.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
+pub(crate) struct ItemArray(Vec<ItemBody>);
+
+/// One item or an array of items.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
+pub(crate) enum ItemsBody {
+    One(ItemBody),
+    Many(Vec<ItemBody>),
 }
 
 /// A time to live in a body.

@@ -6,38 +6,29 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use crate::api::address::{image_url, session_url};
-use crate::api::intake::fields::value_of;
-use crate::api::intake::fields::{json_text, members};
-use crate::api::intake::items::Intake;
-use crate::api::offload::work;
+use crate::api::intake::input::body as body_of;
+use crate::api::ops::logs::Replacing;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
-use crate::api::refusal::{array_required, object_required, refused, unknown_field};
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::api::view::entry::{View, images_param};
 use crate::api::view::inline_image::Inline;
 use crate::api::view::state::StateText;
-use crate::board::json;
-use crate::board::json::{DEPTH_MAX, Kind};
 use crate::board::{
-    Board, BoardCommand, Command, Entry, ImagesShown, Item, Json, LogName, Rejected,
-    STATE_BYTES_MAX, Selection, SessionName, Version, Walk,
+    Board, BoardCommand, Command, Entry, ImagesShown, LogName, Selection, SessionName, Version,
+    Walk,
 };
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
-use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, only_json};
+use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, from_json, only_json};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
 use crate::http::response::problem::Problem;
 use crate::http::response::{EMPTY_HEADER, JSON, emptiness};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
-use crate::service::{ImageBytes, Service, ServiceError};
-
-/// The maximum length of a text that is parsed as a state. The writer parses it while all sessions wait, and
-/// whitespace between tokens, indents aside, may be as long as the rest.
-const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
+use crate::service::{Service, ServiceError};
 
 /// The four logs as lists of bare items, and the state if requested.
 #[derive(ToSchema)]
@@ -56,28 +47,6 @@ pub(crate) struct BoardBody {
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     screenshots: Vec<String>,
     /// The shared state, with `include=state`.
-    #[schema(required = false, value_type = BTreeMap<String, serde_json::Value>)]
-    state: String,
-}
-
-/// The new four logs, where an absent log becomes empty, and the new state if it is to change.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of the JSON that is written here")]
-pub(crate) struct NewBoardBody {
-    /// The questions, with their answers if any.
-    #[schema(required = false)]
-    questions: Vec<openapi::ItemBody>,
-    /// The requests.
-    #[schema(required = false)]
-    requests: Vec<openapi::ItemBody>,
-    /// The steps that agents did.
-    #[schema(required = false)]
-    trajectories: Vec<openapi::ItemBody>,
-    /// The screenshots.
-    #[schema(required = false)]
-    screenshots: Vec<openapi::ItemBody>,
-    /// The whole state; unchanged if absent.
     #[schema(required = false, value_type = BTreeMap<String, serde_json::Value>)]
     state: String,
 }
@@ -231,7 +200,7 @@ impl Pieces for BoardPieces {
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = NewBoardBody, description = "The four logs as lists of items, and the state"),
+    request_body(content = Replacing, description = "The four logs as lists of items, and the state"),
     responses(
         (status = 200, description = "Replaced, or already the same", body = WrittenBody,
             headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -243,11 +212,11 @@ impl Pieces for BoardPieces {
 pub(crate) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BLACKBOARD_BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let read = work(bytes.len(), move || dictionary(json_text(&bytes)?)).await?;
-    let with_state = read.state.is_some();
-    let command = Command::Board(BoardCommand::Replace { logs: read.logs, state: read.state });
+    let replacing: Replacing = from_json(bytes, body_of).await?;
+    let with_state = replacing.state.is_some();
+    let (command, images) = replacing.command();
     writing
-        .write(Resource::Blackboard, command, read.images, move |written| {
+        .write(Resource::Blackboard, command, images, move |written| {
             let made = !written.receipt.existed;
             let location = made.then(|| format!("{}/blackboard", session_url(written.session)));
             written.changed(board_tag(written, with_state), location)
@@ -262,56 +231,6 @@ fn board_tag(written: &Written<'_>, with_state: bool) -> Tag {
 fn version(board: &Board, with_state: bool) -> Version {
     if with_state { board.dictionary_version() } else { board.logs_version() }
 }
-
-/// The content of a dictionary.
-#[derive(Default)]
-struct Dictionary {
-    logs: [Vec<Item>; 4],
-    images: Vec<ImageBytes>,
-    state: Option<Json>,
-}
-
-/// Reads a dictionary: the four logs and the state.
-fn dictionary(text: &str) -> Result<Dictionary, Refusal> {
-    let mut read = Dictionary::default();
-    for (pointer, value) in members("", text)? {
-        if pointer == "/state" {
-            read.state = Some(whole_state(pointer, value)?);
-            continue;
-        }
-        let named = NAMES.iter().zip(LogName::BOARD).zip(&mut read.logs);
-        let found = named.into_iter().find(|((name, _), _)| pointer.get(1..) == Some(**name));
-        let Some(((name, log), items)) = found else {
-            return Err(unknown_field(pointer, &[&NAMES[..], &["state"]].concat()));
-        };
-        match json::kind(value) {
-            Kind::Array => {
-                let mut intake = Intake::default();
-                intake.take_array(&log, value, Some(*name))?;
-                *items = intake.items;
-                read.images.extend(intake.images);
-            }
-            found @ (Kind::Object | Kind::String | Kind::Number | Kind::Bool | Kind::Null) => {
-                return Err(array_required(pointer, found));
-            }
-        }
-    }
-    Ok(read)
-}
-
-fn whole_state(pointer: String, value: &str) -> Result<Json, Refusal> {
-    if json::kind(value) != Kind::Object {
-        return Err(object_required(pointer, json::kind(value)));
-    }
-    let state = value_of(value, DEPTH_MAX, &pointer)?;
-    if state.bytes() > STATE_TEXT_BYTES_MAX {
-        return Err(refused(&Rejected::StateFull { bytes: state.bytes() }, None));
-    }
-    Ok(state)
-}
-
-/// The names of the four logs, in the order of [`LogName::BOARD`].
-const NAMES: [&str; 4] = ["questions", "requests", "trajectories", "screenshots"];
 
 /// Clear the board
 ///

@@ -1,6 +1,4 @@
 //! Single entries: read, replace, patch, remove.
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::response::Response;
 
@@ -8,15 +6,13 @@ use crate::api::intake::fields::json_text;
 use crate::api::intake::items::Intake;
 use crate::api::intake::until::EntryUntil;
 use crate::api::offload::work;
-use crate::api::refusal::Refusal;
-use crate::api::refusal::{Place, invalid_item, no_entry};
+use crate::api::ops::logs::entry;
+use crate::api::refusal::{Place, invalid_item};
 use crate::api::tag::{Rendering, Resource};
 use crate::api::view::entry::EntryBody;
 use crate::api::view::entry::{View, images_param, keys_param};
 use crate::board::json;
-use crate::board::{
-    Board, Code, Command, Entry, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogCommand, LogName, Seq,
-};
+use crate::board::{Board, Code, Command, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogCommand};
 use crate::http::openapi;
 use crate::http::read::until::SoughtPart;
 use crate::http::read::{Early, Reading};
@@ -57,32 +53,22 @@ pub(crate) async fn get(
     };
     let log = &log;
     let rendering = |board: &Board| {
-        let version = board.at_version(entry_of(board, log, seq)?.revision);
+        let version = board.at_version(entry(board, log, seq)?.revision);
         Ok(Rendering::of(Resource::Entry(log.clone(), seq), version))
     };
     let until = EntryUntil::param(&mut reading.params, log)?;
     let holds = |until: EntryUntil| {
-        move |board: &Board| entry_of(board, log, seq).is_ok_and(|entry| until.holds(entry))
+        move |board: &Board| entry(board, log, seq).is_ok_and(|entry| until.holds(entry))
     };
     let current = |board: &Board| {
         let mut text = String::new();
-        view.write_whole(board, entry_of(board, log, seq).ok()?, &mut text).then_some(text)
+        view.write_whole(board, entry(board, log, seq).ok()?, &mut text).then_some(text)
     };
     let mut sought = SoughtPart { session: &session, rendering, until: until.map(holds), current };
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
-    let (entry, mut text) = (entry_of(&board, log, seq)?, String::new());
-    view.write_entry(&reading.service, &board, entry, &mut text).await?;
+    let mut text = String::new();
+    view.write_entry(&reading.service, &board, entry(&board, log, seq)?, &mut text).await?;
     Ok(answer.text(text))
-}
-
-/// Returns the entry, or a refusal if there is none.
-pub(crate) fn entry_of<'a>(
-    board: &'a Board,
-    log: &LogName,
-    seq: Seq,
-) -> Result<&'a Arc<Entry>, Refusal> {
-    let entry = board.log(log).and_then(|found| found.get(seq));
-    entry.ok_or_else(|| no_entry(board, log, seq))
 }
 
 /// Replace an entry's item

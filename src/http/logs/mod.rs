@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::response::Response;
 
 use super::openapi;
-use super::questions::Waiting;
+use super::questions::waiting_params;
 use super::read::{Early, Reading};
 use super::request::body::items_bytes_max;
 use super::request::items::{posted, replaced};
@@ -26,6 +26,7 @@ use crate::api::intake::items::{BodyReading, Intake};
 use crate::api::intake::steps::steps_param;
 use crate::api::intake::tasks::plan_params;
 use crate::api::log_page::{EntryPage, LogQuery};
+use crate::api::ops::logs::append;
 use crate::api::params::invalid;
 use crate::api::tag::Resource;
 use crate::board::{Command, LogCommand, Which};
@@ -88,17 +89,13 @@ pub(super) async fn post(
     body: Body,
 ) -> Result<Response, Problem> {
     let reading = BodyReading::params(&mut writing.params)?;
-    let waiting = Waiting::params(&log, &mut writing.params)?;
+    let waiting = waiting_params(&log, &mut writing.params)?;
     let plan = plan_params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
     let intake = posted(log.clone(), &writing.headers, bytes, reading).await?;
     let Intake { items, images, remarks, blob_places, .. } = intake;
     writing.items_at(blob_places);
-    let command = match waiting {
-        Some(Waiting { ttl, default }) => Command::Ask { items, ttl, default },
-        None if !plan.is_empty() => Command::Plan { items, plan },
-        None => Command::Log(log.clone(), LogCommand::Append { items }),
-    };
+    let command = append(log.clone(), items, plan, waiting);
     writing
         .write(Resource::Log(log.clone()), command, images, move |written| {
             written.appended(&log, &remarks)

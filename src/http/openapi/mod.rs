@@ -6,7 +6,6 @@ mod log_kinds;
 mod params;
 mod problems;
 
-use serde::Serialize;
 use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
@@ -15,6 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use crate::api::schema::shapes::image_url;
+pub(super) use crate::api::schema::{ItemArray, ItemBody, ItemsBody};
 pub(super) use examples::with_examples;
 pub(super) use headers::required;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
@@ -47,30 +47,6 @@ pub(super) use problems::{
 pub(super) enum OrderName {
     Asc,
     Desc,
-}
-
-/// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
-pub(super) enum ItemBody {
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    Object(Value),
-    Text(String),
-}
-
-/// Items, written all or none.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
-pub(super) struct ItemArray(Vec<ItemBody>);
-
-/// One item or an array of items.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
-pub(super) enum ItemsBody {
-    One(ItemBody),
-    Many(Vec<ItemBody>),
 }
 
 /// The operations of a JSON Patch (RFC 6902), in order.

@@ -3,24 +3,23 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
-use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
+use blackboard_thumbnail::MAX_PX_MAX;
 
-use super::logs::entries::entry_of;
 use super::openapi;
 use super::read::{Early, Reading};
 use super::request::path::EntryPath;
-use super::response::problem::Problem;
 use super::response::stored_bytes;
 use super::response::stored_bytes::{IMMUTABLE, describe, requested_part};
+use crate::api::ops::screenshots::{Shown, image as image_of};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::signed_url::{SignedQuery, not_signed};
 use crate::api::tag::{Rendering, Resource};
-use crate::board::{Board, COMMON_IMAGE_TYPES, Code, Digest, Entry, Image};
-use crate::service::{Service, ServiceError, ShownImage};
+use crate::board::{Board, COMMON_IMAGE_TYPES, Digest};
+use crate::service::{Service, ServiceError};
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
@@ -45,7 +44,7 @@ const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
     )
 )]
 pub(super) async fn image(
-    EntryPath { session, log, seq }: EntryPath,
+    EntryPath { session, seq, .. }: EntryPath,
     method: Method,
     mut reading: Reading,
 ) -> Result<Response, Early> {
@@ -63,15 +62,14 @@ pub(super) async fn image(
         None => REVALIDATED,
     };
     let rendering = |board: &Board| {
-        let entry = entry_of(board, &log, seq)?;
-        let image = image_of(entry, wanted)?;
+        let (entry, image) = image_of(board, seq, wanted)?;
         signed.iter().try_for_each(|signed| signed.check(&service, board, seq, image, max_px))?;
         Ok(Rendering::of(Resource::Image(seq), board.at_version(entry.revision)))
     };
     let found = reading.of(&session, rendering).await;
     let (answer, board) = found.map_err(|early| early.cached(&caching))?;
-    let image = image_of(entry_of(&board, &log, seq)?, wanted)?;
-    let shown = Shown::of(&service, &board, image, max_px).await?;
+    let (_, image) = image_of(&board, seq, wanted)?;
+    let shown = Shown::of(&service, &board, image, max_px, &COMMON_IMAGE_TYPES).await?;
     let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
     describe(shown.media_type(), &mut headers)?;
     if signed.is_some() {
@@ -79,67 +77,25 @@ pub(super) async fn image(
         headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
     let (status, part) = requested_part(&method, &reading.headers, shown.length(), &mut headers)?;
-    let body = shown.body(&service, &board, part).await?;
+    let body = body_of(shown, &service, &board, part).await?;
     Ok((status, headers, body).into_response())
 }
 
-/// The image in the response.
-enum Shown<'a> {
-    Stored { image: &'a Image, media_type: String },
-    Made { media_type: &'static str, bytes: Bytes },
-}
-
-impl<'a> Shown<'a> {
-    async fn of(
-        service: &Service,
-        board: &Board,
-        image: &'a Image,
-        max_px: Option<NonZeroU32>,
-    ) -> Result<Self, ServiceError> {
-        if max_px.is_none() {
-            return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
+/// Returns the body of a part of an image.
+async fn body_of(
+    shown: Shown<'_>,
+    service: &Service,
+    board: &Board,
+    part: Range<u64>,
+) -> Result<Body, ServiceError> {
+    let image = match shown {
+        Shown::Stored { image, .. } => image,
+        Shown::Made { bytes, .. } => {
+            let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+            return Ok(Body::from(bytes.slice(index(part.start)..index(part.end))));
         }
-        let bounds = Bounds::px(max_px.map(NonZeroU32::get));
-        Ok(match service.showable_image(board, image, bounds, &COMMON_IMAGE_TYPES).await? {
-            ShownImage::Stored { media_type } => Self::Stored { image, media_type },
-            ShownImage::Made { .. } => {
-                let made = service.thumbnail(board, image, bounds).await?;
-                Self::Made { media_type: made.media_type, bytes: made.bytes }
-            }
-        })
-    }
-
-    fn length(&self) -> u64 {
-        match self {
-            Self::Stored { image, .. } => image.bytes,
-            Self::Made { bytes, .. } => bytes.len() as u64,
-        }
-    }
-
-    fn media_type(&self) -> &str {
-        match self {
-            Self::Stored { media_type, .. } => media_type,
-            Self::Made { media_type, .. } => media_type,
-        }
-    }
-
-    /// Returns the body of a part.
-    async fn body(
-        self,
-        service: &Service,
-        board: &Board,
-        part: Range<u64>,
-    ) -> Result<Body, ServiceError> {
-        let image = match self {
-            Self::Stored { image, .. } => image,
-            Self::Made { bytes, .. } => {
-                let index = |at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                return Ok(Body::from(bytes.slice(index(part.start)..index(part.end))));
-            }
-        };
-        stored_bytes::body(service.image_part(board, (image.sha256, image.bytes), part).await?)
-            .await
-    }
+    };
+    stored_bytes::body(service.image_part(board, (image.sha256, image.bytes), part).await?).await
 }
 
 /// Returns the caching of an image with a signed address: until the signature expires.
@@ -157,15 +113,4 @@ fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Refusal> {
     let Some(text) = params.text("sha256")? else { return Ok(None) };
     let digest = Digest::from_hex(&text);
     digest.map(Some).ok_or_else(|| invalid("sha256", "must be 64 lower-case hexadecimal digits"))
-}
-
-fn image_of(entry: &Entry, wanted: Option<Digest>) -> Result<&Image, Problem> {
-    let refused = |detail: &str| Problem::new(Code::NoImage, detail);
-    match (entry.item.image(), wanted) {
-        (None, _) => Err(refused("this entry has no stored image")),
-        (Some(image), Some(wanted)) if image.sha256 != wanted => {
-            Err(refused("this entry has another image"))
-        }
-        (Some(image), _) => Ok(image),
-    }
 }

@@ -14,10 +14,10 @@ use utoipa::ToSchema;
 
 use crate::api::address::{entry_url, log_url};
 use crate::api::intake::items::{Remarks, Skipped};
+use crate::api::ops::logs::Appended;
 use crate::api::refusal::Fault;
 use crate::api::tag::{Resource, Tag};
 use crate::auth::Caller;
-use crate::board;
 use crate::board::{Epoch, Json, LogName, Revision, Seq, SessionName, Version};
 use crate::http::access::session_detail::Sight;
 use crate::http::response::Answer;
@@ -272,17 +272,18 @@ impl Written<'_> {
     /// 15.3.2); several entries have no address, and the log's tag.
     pub(crate) fn appended(&self, log: &LogName, remarks: &Remarks) -> ShapeResult {
         let tag = self.log_tag(log);
-        let board::Answer::Added { first, count, .. } = self.receipt.answer else {
+        let Some(appended) = Appended::of(self.receipt) else {
             return self.changed(tag, None);
         };
         let body = self.added(log, &tag, remarks);
-        if count == 1 {
-            let location = entry_url(self.session, log, first);
+        let mut seqs = appended.seqs();
+        if let (Some(only), None) = (seqs.next(), seqs.next()) {
+            let location = entry_url(self.session, log, only);
             let tag = body.entries.iter().flatten().find_map(|entry| entry.etag.clone());
             return self.json(tag.map(Tag::again), Some(location), &body);
         }
         let shaped = self.json(Some(tag), None, &body)?;
-        let status = if count > 0 { StatusCode::CREATED } else { shaped.status };
+        let status = if appended.count > 0 { StatusCode::CREATED } else { shaped.status };
         Ok(Shaped { status, ..shaped })
     }
 
@@ -297,22 +298,20 @@ impl Written<'_> {
     fn added(&self, log: &LogName, tag: &Tag, remarks: &Remarks) -> WrittenBody {
         let skipped = remarks.skipped.as_ref();
         let body = self.body(Some(tag));
-        let board::Answer::Added { first, count, dropped } = self.receipt.answer else {
-            return body;
-        };
+        let Some(appended) = Appended::of(self.receipt) else { return body };
         let board = &self.receipt.board;
         let at = board.updated_at().to_string();
         // A new entry's last change is this write.
         let version = board.at_version(board.revision());
         let etag = |seq| self.tag(version, &Resource::Entry(log.clone(), seq)).to_string();
-        let entries = (first.0..).map(Seq).take(count).map(|seq| NewEntry {
+        let entries = appended.seqs().map(|seq| NewEntry {
             seq: seq.0,
             at: at.clone(),
-            etag: (count <= TAGS_MAX).then(|| etag(seq)),
+            etag: (appended.count <= TAGS_MAX).then(|| etag(seq)),
         });
         WrittenBody {
             entries: Some(entries.collect()),
-            dropped: (dropped > 0).then_some(dropped),
+            dropped: appended.dropped,
             skipped: skipped.map(|skipped| Arc::clone(&skipped.listed)),
             skipped_count: skipped.map(|skipped| skipped.count),
             warnings: remarks.warnings.clone(),

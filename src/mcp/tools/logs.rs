@@ -11,11 +11,11 @@ use crate::api::intake::kinds::{After, Attempts};
 use crate::api::intake::tasks::plan;
 use crate::api::log_page::LogQuery;
 use crate::api::offload::work;
-use crate::api::ops::logs as ops;
+use crate::api::ops::logs::{self as ops, Appended};
 use crate::api::params::Params;
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::Kind;
-use crate::board::{self, Command, LogCommand, LogName, json};
+use crate::board::{LogName, Plan, json};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -165,7 +165,7 @@ async fn append(mut call: Call) -> Result<Outcome, Failure> {
     }
     let intake = taken(log.clone(), items, "items").await?;
     let Intake { items, images, .. } = intake;
-    let command = ops::append(log.clone(), items, plan);
+    let command = ops::append(log.clone(), items, plan, None);
     let writing = call.writing(session, agent)?;
     let told = log.clone();
     let facts = writing.run(command, images, move |receipt| appended(&told, receipt)).await?;
@@ -186,7 +186,7 @@ async fn remember_note(mut call: Call) -> Result<Outcome, Failure> {
     }
     let log = LogName::Memory(agent.clone());
     let Intake { items, images, .. } = taken(log.clone(), item, "item").await?;
-    let command = Command::Log(log.clone(), LogCommand::Append { items });
+    let command = ops::append(log.clone(), items, Plan::default(), None);
     let writing = call.writing(session, Some(agent))?;
     let facts = writing.run(command, images, move |receipt| appended(&log, receipt)).await?;
     Ok(facts.into())
@@ -210,11 +210,16 @@ pub(crate) async fn taken(
 /// Tells the places of new entries.
 pub(crate) fn appended(log: &LogName, receipt: &Receipt) -> Facts {
     let facts = Facts::new().put("log", &log.to_string());
-    let board::Answer::Added { first, count, dropped } = receipt.answer else {
+    let Some(new) = Appended::of(receipt) else {
         return facts.put("appended", &0).put("revision", &receipt.board.revision());
     };
-    let seqs: Vec<u64> = (first.0..).take(count.min(SEQS_MAX)).collect();
-    let facts =
-        facts.put("appended", &count).put("seqs", &seqs).put("revision", &receipt.board.revision());
-    if dropped > 0 { facts.put("dropped", &dropped) } else { facts }
+    let seqs: Vec<_> = new.seqs().take(SEQS_MAX).collect();
+    let facts = facts
+        .put("appended", &new.count)
+        .put("seqs", &seqs)
+        .put("revision", &receipt.board.revision());
+    match new.dropped {
+        Some(dropped) => facts.put("dropped", &dropped),
+        None => facts,
+    }
 }

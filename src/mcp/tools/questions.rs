@@ -9,13 +9,12 @@ use crate::api::inbox::{InboxQuery, page};
 use crate::api::intake::fields::is_blank;
 use crate::api::intake::input::optional;
 use crate::api::intake::kinds::AnswerText;
-use crate::api::ops::questions::Answering;
+use crate::api::ops::logs::{self, Appended};
+use crate::api::ops::questions::{Answering, Waiting};
 use crate::api::params::Params;
-use crate::api::refusal::{Refusal, invalid_field, no_entry};
+use crate::api::refusal::{Refusal, invalid_field};
 use crate::auth::Scope;
-use crate::board::{
-    self, AgentName, Board, Command, Entry, Item, LogCommand, LogName, Seq, SessionName, Ttl, json,
-};
+use crate::board::{AgentName, Board, Command, Entry, Item, LogName, Plan, Seq, SessionName, json};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -60,8 +59,8 @@ async fn ask(mut call: Call) -> Result<Outcome, Failure> {
     let command = question_command(&mut call, &question)?;
     let writing = call.writing(session.clone(), agent.clone())?;
     let shape = |receipt: &Receipt| {
-        let board::Answer::Added { first, .. } = receipt.answer else { return Facts::new() };
-        Facts::new().put("seq", &first)
+        let seq = Appended::of(receipt).and_then(|new| new.seqs().next());
+        seq.map_or_else(Facts::new, |seq| Facts::new().put("seq", &seq))
     };
     let facts = writing.run(command, Vec::new(), shape).await?;
     let seq = member(facts.as_str(), "seq").and_then(json::whole).map(Seq);
@@ -81,22 +80,15 @@ fn question_command(call: &mut Call, question: &str) -> Result<Command, Refusal>
     if is_blank(question) {
         return Err(invalid_field(pointer("question"), "a question must not be blank"));
     }
-    let ttl: Option<Ttl> = call.arguments.parsed("expires")?;
-    let default = call.arguments.string("default")?;
-    if default.as_deref().is_some_and(is_blank) {
-        return Err(invalid_field(pointer("default"), "must not be blank"));
-    }
+    let (ttl, default) = (call.arguments.parsed("expires")?, call.arguments.string("default")?);
+    let waiting = Waiting::of(ttl, default);
+    let waiting = waiting.map_err(|why| invalid_field(pointer("default"), why))?;
     let mut text = String::from("{\"question\":");
     json::quote(question, &mut text);
     text.push('}');
     let item = Item::from_json(&text)
         .map_err(|invalid| invalid_field(pointer("question"), invalid.to_string()))?;
-    let items = vec![item];
-    match (ttl, default) {
-        (Some(ttl), default) => Ok(Command::Ask { items, ttl, default }),
-        (None, None) => Ok(Command::Log(LogName::Questions, LogCommand::Append { items })),
-        (None, Some(_)) => Err(invalid_field(pointer("default"), "needs 'expires', such as 10m")),
-    }
+    Ok(logs::append(LogName::Questions, vec![item], Plan::default(), waiting))
 }
 
 /// Waits for the answer.
@@ -115,9 +107,7 @@ async fn waited(call: &Call, asked: Asked, deadline: Instant) -> Result<Outcome,
 
 /// Returns a question, or refuses.
 pub(crate) fn question(board: &Board, seq: Seq) -> Result<&Entry, Refusal> {
-    let log = LogName::Questions;
-    let entry = board.log(&log).and_then(|log| log.get(seq));
-    entry.map(|entry| &**entry).ok_or_else(|| no_entry(board, &log, seq))
+    logs::entry(board, &LogName::Questions, seq).map(|entry| &**entry)
 }
 
 /// Tells the end of a question: its answer, or that it has none.

@@ -4,22 +4,21 @@ use std::num::NonZeroU32;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use blackboard_thumbnail::Bounds;
 use futures_util::FutureExt as _;
 
 use super::logs::appended;
 use super::reading::cut;
 use crate::api::intake::items::Intake;
 use crate::api::offload::work;
-use crate::api::refusal::{Refusal, invalid_field, no_entry};
+use crate::api::ops::logs;
+use crate::api::ops::screenshots::{Shown, image as image_of};
+use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::{self, Kind};
-use crate::board::{
-    Board, Code, Command, DataUrl, Image, LogCommand, LogName, Seq, forgiving_base64,
-};
+use crate::board::{Board, Code, DataUrl, Image, LogName, Plan, Seq, forgiving_base64};
 use crate::mcp::call::answer::{Answer, Failure, marked};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Service, ServiceError, ShownImage};
+use crate::service::{Service, ServiceError};
 
 /// The longest side of an image that is not shown in full.
 const THUMBNAIL_PX: NonZeroU32 = NonZeroU32::new(1024).expect("not zero");
@@ -44,7 +43,7 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
     let metadata = call.arguments.take("metadata");
     let Intake { items, images, remarks, .. } =
         work(image.len(), move || screenshot(&image, metadata.as_deref())).await?;
-    let command = Command::Log(LogName::Screenshots, LogCommand::Append { items });
+    let command = logs::append(LogName::Screenshots, items, Plan::default(), None);
     let writing = call.writing(session, agent)?;
     let warnings: Vec<_> = remarks.warnings.into_iter().map(|fault| fault.detail).collect();
     let shape = move |receipt: &_| {
@@ -93,12 +92,9 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let log = LogName::Screenshots;
     let newest = board.log(&log).and_then(|log| log.iter().next_back()).map(|entry| entry.seq);
     let seq = seq.or(newest).unwrap_or(Seq(1));
-    let entry = board.log(&log).and_then(|log| log.get(seq));
-    let entry = entry.ok_or_else(|| no_entry(&board, &log, seq))?;
-    let none = || Refusal::new(Code::NoImage, format!("screenshot {seq} has no stored image"));
-    let image = entry.item.image().ok_or_else(none)?;
-    let (media_type, bytes) =
-        bytes_of(&call.service, &board, image, if full { FULL_PX } else { THUMBNAIL_PX }).await?;
+    let (entry, image) = image_of(&board, seq, None)?;
+    let max_px = if full { FULL_PX } else { THUMBNAIL_PX };
+    let (media_type, bytes) = bytes_of(&call.service, &board, image, max_px).await?;
     let about = format!("Screenshot {seq} of session {session}.");
     let about = marked(&about, &cut(entry.item.text(), ITEM_BYTES_MAX));
     Ok(Answer::text(about).image(STANDARD.encode(bytes), &media_type).into())
@@ -111,12 +107,7 @@ pub(crate) async fn bytes_of(
     image: &Image,
     max_px: NonZeroU32,
 ) -> Result<(String, Vec<u8>), ServiceError> {
-    let bounds = Bounds::px(Some(max_px.get()));
-    match service.showable_image(board, image, bounds, &TYPES).await? {
-        ShownImage::Stored { media_type } => Ok((media_type, service.image(board, image).await?)),
-        ShownImage::Made { .. } => {
-            let made = service.thumbnail(board, image, bounds).await?;
-            Ok((made.media_type.to_owned(), made.bytes.to_vec()))
-        }
-    }
+    let shown = Shown::of(service, board, image, Some(max_px), &TYPES).await?;
+    let media_type = shown.media_type().to_owned();
+    Ok((media_type, shown.bytes(service, board).await?))
 }

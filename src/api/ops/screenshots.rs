@@ -1,0 +1,88 @@
+//! Screenshots: an image, stored or scaled, in a form that its reader can show.
+
+use std::num::NonZeroU32;
+
+use blackboard_thumbnail::Bounds;
+use bytes::Bytes;
+
+use super::logs::entry;
+use crate::api::refusal::Refusal;
+use crate::board::{Board, Code, Digest, Entry, Image, LogName, Seq};
+use crate::service::{Service, ServiceError, ShownImage};
+
+/// Returns a screenshot and its image, which must be there and, if a digest is given, be that one.
+pub(crate) fn image(
+    board: &Board,
+    seq: Seq,
+    wanted: Option<Digest>,
+) -> Result<(&Entry, &Image), Refusal> {
+    let entry = entry(board, &LogName::Screenshots, seq)?;
+    let refused = |detail: &str| Err(Refusal::new(Code::NoImage, detail));
+    match (entry.item.image(), wanted) {
+        (None, _) => refused("this entry has no stored image"),
+        (Some(image), Some(wanted)) if image.sha256 != wanted => {
+            refused("this entry has another image")
+        }
+        (Some(image), _) => Ok((entry, image)),
+    }
+}
+
+/// An image as it is shown.
+pub(crate) enum Shown<'a> {
+    /// The stored bytes.
+    Stored { image: &'a Image, media_type: String },
+    /// A thumbnail.
+    Made { media_type: &'static str, bytes: Bytes },
+}
+
+impl<'a> Shown<'a> {
+    /// Returns an image of at most this many pixels on its longest side, in one of these types; as it is stored if no bound
+    /// is given.
+    pub(crate) async fn of(
+        service: &Service,
+        board: &Board,
+        image: &'a Image,
+        max_px: Option<NonZeroU32>,
+        types: &[&str],
+    ) -> Result<Self, ServiceError> {
+        let Some(max_px) = max_px else {
+            return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
+        };
+        let bounds = Bounds::px(Some(max_px.get()));
+        Ok(match service.showable_image(board, image, bounds, types).await? {
+            ShownImage::Stored { media_type } => Self::Stored { image, media_type },
+            ShownImage::Made { .. } => {
+                let made = service.thumbnail(board, image, bounds).await?;
+                Self::Made { media_type: made.media_type, bytes: made.bytes }
+            }
+        })
+    }
+
+    /// Returns the number of bytes.
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Stored { image, .. } => image.bytes,
+            Self::Made { bytes, .. } => bytes.len() as u64,
+        }
+    }
+
+    /// Returns the media type.
+    pub(crate) fn media_type(&self) -> &str {
+        match self {
+            Self::Stored { media_type, .. } => media_type,
+            Self::Made { media_type, .. } => media_type,
+        }
+    }
+
+    /// Returns all bytes.
+    pub(crate) async fn bytes(
+        self,
+        service: &Service,
+        board: &Board,
+    ) -> Result<Vec<u8>, ServiceError> {
+        match self {
+            Self::Stored { image, .. } => service.image(board, image).await,
+            Self::Made { bytes, .. } => Ok(bytes.into()),
+        }
+    }
+}
