@@ -17,13 +17,10 @@ use crate::api::address::agent_url;
 use crate::api::inbox::PAGE_BYTES;
 use crate::api::intake::query::{Count, Of, Text, queries};
 use crate::api::intake::until::status_until;
-use crate::api::refusal::Refusal;
-use crate::api::refusal::{Place, invalid_item, object_required, refused};
+use crate::api::ops::agents::{agent as registered, profile};
 use crate::api::tag::{Rendering, Resource};
 use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
-use crate::board::json;
-use crate::board::json::Kind;
-use crate::board::{Agent, AgentCommand, AgentName, Board, Command, Item, Rejected};
+use crate::board::{Agent, AgentCommand, AgentName, Board, Command};
 use crate::service::Published;
 
 queries! {
@@ -140,7 +137,7 @@ pub(super) async fn get(
 ) -> Result<Response, Early> {
     let seen = Seen::param(&mut reading.params)?;
     let rendering = |board: &Board| {
-        let version = board.at_version(agent_of(board, &name)?.changed);
+        let version = board.at_version(registered(board, &name)?.changed);
         Ok(Rendering::of(Resource::Agent(name.clone()), version))
     };
     let status = status_until(&mut reading.params)?;
@@ -158,15 +155,8 @@ pub(super) async fn get(
     let mut sought = SoughtPart { session: &session, rendering, until: status.map(has), current };
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     let mut text = String::new();
-    write_agent(&name, agent_of(&board, &name)?, seen, &mut text);
+    write_agent(&name, registered(&board, &name)?, seen, &mut text);
     Ok(answer.text(text))
-}
-
-fn agent_of<'a>(board: &'a Board, name: &AgentName) -> Result<&'a Agent, Refusal> {
-    board
-        .agents()
-        .get(name)
-        .ok_or_else(|| refused(&Rejected::NoAgent { agent: name.clone() }, Some(board.revision())))
 }
 
 /// Register an agent, or replace its profile
@@ -222,13 +212,6 @@ pub(super) async fn patch(
     }
     let patch = from_json(bytes, profile).await?;
     change(writing, agent.clone(), Command::Agent(agent, AgentCommand::Patch { patch })).await
-}
-
-fn profile(text: &str) -> Result<Item, Refusal> {
-    if json::kind(text) != Kind::Object {
-        return Err(object_required(String::new(), json::kind(text)));
-    }
-    Item::from_json(text).map_err(|invalid| invalid_item(&invalid, Place::default()))
 }
 
 async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<Response, Problem> {

@@ -25,11 +25,12 @@ use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
 use crate::api::address::session_url;
 use crate::api::inbox::{PAGE_BYTES, listing};
+use crate::api::intake::input::body as body_of;
 use crate::api::intake::query::{Count, Labels, Of, Text, queries};
-use crate::api::intake::session::session_patch;
-use crate::api::intake::settings::{SettingsBody, SettingsPatchBody};
+use crate::api::intake::settings::SettingsBody;
 use crate::api::intake::until::Until;
 use crate::api::offload::offload;
+use crate::api::ops::sessions::Configuring;
 use crate::api::refusal::no_session;
 use crate::api::tag::Resource;
 use crate::api::view::write_json;
@@ -147,21 +148,6 @@ pub(super) struct SessionPage {
     next: Option<String>,
     /// True if more sessions follow.
     more: bool,
-}
-
-/// Changes to a session. An absent member stays unchanged; null resets it.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of what `session_patch` reads")]
-pub(super) struct SessionPatchBody {
-    /// Settings to change. An absent setting stays unchanged; null resets it to its default.
-    #[schema(required = false)]
-    settings: Option<SettingsPatchBody>,
-    #[schema(required = false, schema_with = openapi::labels_patch)]
-    labels: Option<BTreeMap<String, Option<String>>>,
-    /// Questions with their answers, loaded if this request creates the session.
-    #[schema(required = false, nullable = false)]
-    qa_pairs: Option<Vec<openapi::ItemBody>>,
 }
 
 impl SessionBody {
@@ -328,7 +314,7 @@ pub(super) async fn describe(
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
     params(openapi::InSession, openapi::Writes),
-    request_body(content = SessionPatchBody, description = "The changes; the body may be omitted"),
+    request_body(content = Configuring, description = "The changes; the body may be omitted"),
     responses(
         (status = 200, description = "The session, changed or already the same", body = SessionBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -340,7 +326,7 @@ pub(super) async fn describe(
 pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, session_patch).await?;
+    let command = from_json(bytes, body_of::<Configuring>).await?.command();
     writing
         .write(Resource::Session, command, Vec::new(), move |written| {
             let Written { receipt, session, caller, .. } = written;

@@ -69,7 +69,12 @@ pub(crate) fn needed<K: Kind>(
 
 /// Reads a body that has the members of this input and no others.
 pub(crate) fn body<I: Input>(text: &str) -> Result<I, Refusal> {
-    let mut members = Members::of("", text)?;
+    part("", text)
+}
+
+/// Reads the part of a body at this pointer, which has the members of this input and no others.
+pub(crate) fn part<I: Input>(at: &str, text: &str) -> Result<I, Refusal> {
+    let mut members = Members::of(at, text)?;
     members.are_of(I::NAMES)?;
     if I::IS_ONE_OF {
         members.is_one_of(I::NAMES)?;
@@ -239,40 +244,12 @@ pub(crate) fn name_schema<T: ToSchema>(named: &mut Vec<(String, RefOr<Schema>)>)
     T::schemas(named);
 }
 
-/// Declares kinds: the type of the value, its reader, and its schema, or the type whose schema has a name in the document.
+/// Declares kinds: the type of the value, its reader, its schema, and a type whose schema it refers to by name.
 macro_rules! kinds {
-    () => {};
-    (
+    ($(
         $(#[doc = $about:literal])*
-        $kind:ident: $value:ty = $read:expr, named $named:ty; $($rest:tt)*
-    ) => {
-        $(#[doc = $about])*
-        pub(crate) struct $kind;
-
-        impl $crate::api::intake::input::Kind for $kind {
-            type Value = $value;
-
-            fn read(at: &str, value: &str) -> Result<$value, $crate::api::refusal::Refusal> {
-                $read(at, value)
-            }
-
-            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
-                $crate::api::intake::input::named::<$named>(&[])
-            }
-
-            fn named(
-                named: &mut Vec<(String, ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema>)>,
-            ) {
-                $crate::api::intake::input::name_schema::<$named>(named);
-            }
-        }
-
-        $crate::api::intake::input::kinds! { $($rest)* }
-    };
-    (
-        $(#[doc = $about:literal])*
-        $kind:ident: $value:ty = $read:expr, $schema:expr; $($rest:tt)*
-    ) => {
+        $kind:ident: $value:ty = $read:expr, $schema:expr $(, naming $named:ty)?;
+    )+) => {$(
         $(#[doc = $about])*
         pub(crate) struct $kind;
 
@@ -286,10 +263,19 @@ macro_rules! kinds {
             fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
                 $schema.into()
             }
-        }
 
-        $crate::api::intake::input::kinds! { $($rest)* }
-    };
+            $(
+                fn named(
+                    named: &mut Vec<(
+                        String,
+                        ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema>,
+                    )>,
+                ) {
+                    $crate::api::intake::input::name_schema::<$named>(named);
+                }
+            )?
+        }
+    )+};
 }
 
 pub(crate) use kinds;

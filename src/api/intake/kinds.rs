@@ -11,7 +11,7 @@ use utoipa::openapi::schema::{
 use super::fields::{
     answer_member, fence_member, flag, number, result_member, string, ttl_member, value_of,
 };
-use super::input::{Kind, kinds};
+use super::input::{Kind, kinds, named};
 use super::tasks::{attempts_member, seqs, wanted_members};
 use crate::api::refusal::{Refusal, array_required, invalid_field};
 use crate::api::schema::shapes::{boolean, text};
@@ -21,7 +21,7 @@ use crate::board::{AFTER_MAX, ATTEMPTS_MAX, Json, Revision, Seq, Ttl, WANTED_MAX
 
 kinds! {
     /// A time to live.
-    Lifetime: Ttl = ttl_member, named TtlText;
+    Lifetime: Ttl = ttl_member, named::<TtlText>(&[]), naming TtlText;
     /// The fence of a claim.
     FenceOfClaim: Revision = fence_member, from(1);
     /// Any JSON of at most 1 MiB.

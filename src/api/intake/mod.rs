@@ -7,7 +7,6 @@ pub(crate) mod items;
 pub(crate) mod kinds;
 pub(crate) mod profile;
 pub(crate) mod query;
-pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod steps;
 pub(crate) mod targets;

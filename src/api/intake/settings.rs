@@ -1,22 +1,25 @@
 //! Session settings: parsing, and rendering as JSON.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat, SchemaType, Type,
+};
 
-use super::fields::ttl_member;
-use super::fields::{flag, members};
-use super::fields::{names, text_of};
+use super::fields::{flag, members, names, text_of, ttl_member};
+use super::input::{inputs, kinds, part};
 use super::profile::{PromptProfilesBody, profiles};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
 use crate::api::schema;
+use crate::api::schema::shapes::text;
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
     AGENT_STATES_MAX, AgentStates, Budget, ByteSize, HISTORY_KEYS_MAX, History, MaxItems,
-    MaxItemsEach, Moves, Set, Settings, SettingsPatch, Status, is_known,
+    MaxItemsEach, Moves, PromptProfiles, Set, Settings, SettingsPatch, Status, Ttl, is_known,
 };
 
 /// The maximum number of predecessors or successors of a status: all statuses that a session can have.
@@ -50,7 +53,7 @@ pub(crate) struct SettingsBody {
     history: Option<HistoryBody>,
     /// The statuses that the session's agents may have besides the built-in ones.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
+    #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesInput>>)]
     agent_states: Option<AgentStates>,
     /// The session's prompt profiles, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,46 +83,77 @@ impl From<History> for HistoryBody {
     }
 }
 
-/// The predecessors and successors of a status that the session adds.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of what is read and shown here")]
-pub(crate) struct MovesBody {
-    /// The statuses that may precede it, built in or of this session; none if absent.
-    #[schema(required = false, max_items = 71)]
-    from: Vec<String>,
-    /// The statuses that may follow it; none if absent.
-    #[schema(required = false, max_items = 71)]
-    to: Vec<String>,
+kinds! {
+    /// The members that a prompt shows.
+    HistoryKeys: Set<Vec<String>> = |at, value| set(at, value, history_keys),
+        names_or_null(HISTORY_KEYS_MAX);
+    /// True or false.
+    SetFlag: Set<bool> = |at, value| set(at, value, flag), or_null(Type::Boolean);
+    /// The maximum number of items.
+    SetMaxItems: Set<MaxItems> = |at, value| set(at, value, max_items),
+        schema::settings::max_items_patch();
+    /// A lifetime.
+    SetTtl: Set<Ttl> = |at, value| set(at, value, ttl_member), schema::with_example(
+        or_null(Type::String).pattern(Some("^0*[1-9][0-9]*(ms|s|m|h|d)$")),
+        "30d",
+    );
+    /// The retained history.
+    SetHistory: Set<History> = history, schema::settings::history_patch();
+    /// Statuses of a session.
+    SetStates: Set<AgentStates> = |at, value| set(at, value, agent_states),
+        schema::settings::agent_states_patch(), naming MovesInput;
+    /// Prompt profiles.
+    SetProfiles: Set<PromptProfiles> = |at, value| set(at, value, profiles),
+        schema::profiles::profiles_patch();
+    /// A budget.
+    SetCost: Set<Budget> = |at, value| set(at, value, cost_max), schema::with_example(
+        or_null(Type::Number)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
+            .minimum(Some(0))
+            .maximum(Some(1e9)),
+        12.5,
+    );
+    /// Statuses beside one.
+    Statuses: Vec<String> = |at, value| names(at, value, MOVES_MAX), ArrayBuilder::new()
+        .items(text())
+        .max_items(Some(MOVES_MAX));
 }
 
-/// Settings to change.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of what `settings_patch` reads")]
-pub(crate) struct SettingsPatchBody {
-    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
-    #[schema(required = false, max_items = 256)]
-    history_keys: Option<Vec<String>>,
-    /// True if posted screenshots are kept; null is the default, true.
-    #[schema(required = false)]
-    screenshot_to_memory: Option<bool>,
-    #[schema(required = false, schema_with = schema::settings::max_items_patch)]
-    max_items: Option<MaxItems>,
-    /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
-    /// `36500d`; null is unlimited.
-    #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
-    ttl: Option<String>,
-    #[schema(required = false, schema_with = schema::settings::history_patch)]
-    history: Option<String>,
-    #[schema(required = false, schema_with = schema::settings::agent_states_patch)]
-    agent_states: Option<BTreeMap<String, MovesBody>>,
-    #[schema(required = false, schema_with = schema::profiles::profiles_patch)]
-    profiles: Option<PromptProfilesBody>,
-    /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
-    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
-    #[schema(required = false, minimum = 0, maximum = 1e9, example = 12.5)]
-    cost_max: Option<f64>,
+inputs! {
+    /// Settings to change.
+    SettingsInput as "SettingsPatchBody" {
+        /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
+        history_keys "history_keys": HistoryKeys = Set::Keep,
+        /// True if posted screenshots are kept; null is the default, true.
+        screenshot_to_memory "screenshot_to_memory": SetFlag = Set::Keep,
+        max_items "max_items": SetMaxItems = Set::Keep,
+        /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
+        /// `36500d`; null is unlimited.
+        ttl "ttl": SetTtl = Set::Keep,
+        history "history": SetHistory = Set::Keep,
+        agent_states "agent_states": SetStates = Set::Keep,
+        profiles "profiles": SetProfiles = Set::Keep,
+        /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
+        /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
+        cost_max "cost_max": SetCost = Set::Keep,
+    }
+
+    /// The predecessors and successors of a status that the session adds.
+    MovesInput as "MovesBody" {
+        /// The statuses that may precede it, built in or of this session; none if absent.
+        from "from": Statuses = Vec::new(),
+        /// The statuses that may follow it; none if absent.
+        to "to": Statuses = Vec::new(),
+    }
+}
+
+fn or_null(kind: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([kind, Type::Null]))
+}
+
+fn names_or_null(max: usize) -> ArrayBuilder {
+    let array = ArrayBuilder::new().schema_type(SchemaType::from_iter([Type::Array, Type::Null]));
+    array.items(text()).max_items(Some(max))
 }
 
 impl From<&Settings> for SettingsBody {
@@ -137,38 +171,31 @@ impl From<&Settings> for SettingsBody {
     }
 }
 
-/// The members of `settings`.
-const SETTINGS: [&str; 8] = [
-    "history_keys",
-    "screenshot_to_memory",
-    "max_items",
-    "ttl",
-    "history",
-    "agent_states",
-    "profiles",
-    "cost_max",
-];
-
 /// The members of `max_items`.
 const MAX_ITEMS: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
 
 /// Parses the member `settings` of a `PUT` of a session.
 pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
-    let mut patch = SettingsPatch::default();
-    for (at, value) in members("/settings", object)? {
-        match at.as_str() {
-            "/settings/history_keys" => patch.history_keys = set(&at, value, history_keys)?,
-            "/settings/screenshot_to_memory" => patch.screenshot_to_memory = set(&at, value, flag)?,
-            "/settings/max_items" => patch.max_items = set(&at, value, max_items)?,
-            "/settings/ttl" => patch.ttl = set(&at, value, ttl_member)?,
-            "/settings/history" => patch.history = history(&at, value)?,
-            "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
-            "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
-            "/settings/cost_max" => patch.cost_max = set(&at, value, cost_max)?,
-            _ => return Err(unknown_field(at, &SETTINGS)),
-        }
-    }
-    Ok(patch)
+    let SettingsInput {
+        history_keys,
+        screenshot_to_memory,
+        max_items,
+        ttl,
+        history,
+        agent_states,
+        profiles,
+        cost_max,
+    } = part("/settings", object)?;
+    Ok(SettingsPatch {
+        history_keys,
+        screenshot_to_memory,
+        max_items,
+        ttl,
+        history,
+        agent_states,
+        profiles,
+        cost_max,
+    })
 }
 
 fn set<T>(
@@ -287,22 +314,14 @@ fn status(parent: &str, literal: &str) -> Result<String, Refusal> {
     Ok(name)
 }
 
-fn moves(parent: &str, value: &str, known: &AgentStates) -> Result<Moves, Refusal> {
-    let mut moves = Moves::default();
-    for (at, value) in members(parent, value)? {
-        let listed = match at.strip_prefix(parent).unwrap_or_default() {
-            "/from" => &mut moves.from,
-            "/to" => &mut moves.to,
-            _ => return Err(unknown_field(at, &["from", "to"])),
-        };
-        *listed = statuses(&at, value, known)?;
-    }
-    Ok(moves)
+fn moves(at: &str, value: &str, known: &AgentStates) -> Result<Moves, Refusal> {
+    let MovesInput { from, to } = part(at, value)?;
+    let from = statuses(&format!("{at}/from"), from, known)?;
+    Ok(Moves { from, to: statuses(&format!("{at}/to"), to, known)? })
 }
 
-/// Parses a list of known statuses, without duplicates.
-fn statuses(at: &str, value: &str, known: &AgentStates) -> Result<Vec<String>, Refusal> {
-    let mut names = names(at, value, MOVES_MAX)?;
+/// Returns statuses, all known, without duplicates.
+fn statuses(at: &str, mut names: Vec<String>, known: &AgentStates) -> Result<Vec<String>, Refusal> {
     if let Some(index) = names.iter().position(|name| !is_known(known, name)) {
         let why = "this status is neither built in nor one of 'agent_states'";
         return Err(invalid_field(format!("{at}/{index}"), why));

@@ -5,11 +5,11 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::fields::{string, text_of};
-use super::input::{Kind, kinds};
+use super::input::{Kind, kinds, named};
 use super::query::{Of, Shaped};
 use crate::api::address::parse_log_path;
 use crate::api::refusal::{Fault, Refusal, invalid_field};
-use crate::api::schema::{from, pattern, point};
+use crate::api::schema::{from, pattern, point, with_example};
 use crate::board::{
     AgentName, Code, InvalidPath, LogName, NAME_BYTES_MAX, Revision, StatePath, json,
 };
@@ -36,11 +36,11 @@ kinds! {
     /// A point in a session's history.
     Point: At = point_member, point();
     /// A path in the state.
-    PathText: StatePath = path_member, named PathText;
+    PathText: StatePath = path_member, named::<PathText>(&[]), naming PathText;
     /// A log, by its path within the session.
-    LogText: LogName = log_member, named LogText;
+    LogText: LogName = log_member, named::<LogText>(&[]), naming LogText;
     /// An agent's name.
-    AgentText: AgentName = agent_member, named AgentText;
+    AgentText: AgentName = agent_member, named::<AgentText>(&[]), naming AgentText;
     /// A whole number: the place of an entry, a count, a revision.
     Whole: u64 = whole_member, from(0);
 }
@@ -55,8 +55,7 @@ impl PartialSchema for PathText {
             path is the\nwhole state.";
         let mut path = pattern(r"^(([A-Za-z0-9_-]|~[01])+(/([A-Za-z0-9_-]|~[01])+)*)?$");
         path.description = Some(told.to_owned());
-        path.example = Some("tasks/t1/status".into());
-        path.into()
+        with_example(path, "tasks/t1/status").into()
     }
 }
 
@@ -76,8 +75,7 @@ impl PartialSchema for AgentText {
         let mut agent = pattern("^[A-Za-z0-9_~-]+$");
         agent.description = Some("An agent's name.".to_owned());
         agent.max_length = Some(NAME_BYTES_MAX);
-        agent.example = Some("AppAgent".into());
-        agent.into()
+        with_example(agent, "AppAgent").into()
     }
 }
 

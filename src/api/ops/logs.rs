@@ -24,18 +24,15 @@ const STATE_TEXT_BYTES_MAX: u64 = 2 * STATE_BYTES_MAX;
 
 kinds! {
     /// The items of a log that become all of it.
-    Questions: Intake = |at, value| all_items(at, value, &LogName::Questions, "questions"), all();
+    Questions: Intake = |at, value| all_items(at, value, &LogName::Questions, "questions"), all(), naming ItemBody;
     /// The items of a log that become all of it.
-    Requests: Intake = |at, value| all_items(at, value, &LogName::Requests, "requests"), all();
+    Requests: Intake = |at, value| all_items(at, value, &LogName::Requests, "requests"), all(), naming ItemBody;
     /// The items of a log that become all of it.
     Trajectories: Intake =
-        |at, value| all_items(at, value, &LogName::Trajectories, "trajectories"), all();
+        |at, value| all_items(at, value, &LogName::Trajectories, "trajectories"), all(), naming ItemBody;
     /// The items of a log that become all of it.
     Screenshots: Intake =
-        |at, value| all_items(at, value, &LogName::Screenshots, "screenshots"), all();
-    /// Questions with their answers.
-    AnsweredQuestions: Intake =
-        |at, value| all_items(at, value, &LogName::Questions, "qa_pairs"), all();
+        |at, value| all_items(at, value, &LogName::Screenshots, "screenshots"), all(), naming ItemBody;
     /// The whole state.
     WholeState: Json = whole_state, any_object();
 }
@@ -69,11 +66,13 @@ impl Replacing {
     }
 }
 
-fn all() -> ArrayBuilder {
+/// The schema of items that become all of something.
+pub(crate) fn all() -> ArrayBuilder {
     ArrayBuilder::new().items(named::<ItemBody>(&[]))
 }
 
-fn all_items(
+/// Reads items that become all of something, which is this member of a body.
+pub(crate) fn all_items(
     at: &str,
     value: &str,
     log: &LogName,

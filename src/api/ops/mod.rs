@@ -6,6 +6,7 @@ pub(crate) mod logs;
 pub(crate) mod questions;
 pub(crate) mod requests;
 pub(crate) mod screenshots;
+pub(crate) mod sessions;
 pub(crate) mod state;
 pub(crate) mod transactions;
 

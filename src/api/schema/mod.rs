@@ -87,6 +87,13 @@ pub(crate) fn pattern(pattern: &str) -> Object {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
 }
 
+/// Adds an example.
+pub(crate) fn with_example(schema: impl Into<Object>, example: impl Into<Value>) -> Object {
+    let mut schema = schema.into();
+    schema.example = Some(example.into());
+    schema
+}
+
 /// The largest number that a schema names: the largest of its format `int64`. The server also reads larger ones.
 pub(crate) const INT64_MAX: usize = usize::MAX >> 1;
 

@@ -8,10 +8,8 @@ mod problems;
 
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
-
-use crate::board::{LABEL_BYTES_MAX, LABELS_MAX};
 
 pub(super) use crate::api::schema::shapes::image_url;
 pub(super) use crate::api::schema::{ItemArray, ItemBody, ItemsBody};
@@ -126,24 +124,3 @@ impl PartialSchema for AnyJson {
 #[schema(value_type = BTreeMap<String, serde_json::Value>)]
 #[expect(dead_code, reason = "the OpenAPI schema of the document itself")]
 pub(super) struct DocumentBody(Value);
-
-/// Returns the schema of a request's labels, a merge patch.
-pub(super) fn labels_patch() -> Schema {
-    let told = format!(
-        "At most {LABELS_MAX} labels, each name and value of at most {LABEL_BYTES_MAX} bytes. A name is not empty and contains \
-        neither `:` nor `,`; neither contains U+0000. An absent label stays, null removes a label, and null for `labels` removes all"
-    );
-    let text = |max| ObjectBuilder::new().schema_type(Type::String).max_length(Some(max));
-    let value = text(LABEL_BYTES_MAX)
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .pattern(Some("^[^\\u0000]*$"));
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
-        .description(Some(told))
-        .property_names(Some(
-            text(LABEL_BYTES_MAX).min_length(Some(1)).pattern(Some("^[^\\u0000:,]+$")),
-        ))
-        .additional_properties(Some(value))
-        .max_properties(Some(LABELS_MAX))
-        .into()
-}
