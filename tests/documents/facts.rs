@@ -7,6 +7,7 @@ use std::path::Path;
 use blackboard::board::Code;
 use blackboard::cli::Cli;
 use blackboard::http::Problem;
+use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
 use clap::{Command, CommandFactory as _};
 
 use crate::bounds::{constant, quantity};
@@ -272,6 +273,13 @@ fn the_errors_are_those_of_the_code() {
         |code: &Code| format!("| {} | `{}` | {} |\n", status(*code), code.as_str(), code.meaning());
     let rows: String = codes.iter().map(row).collect();
     is_table("docs/reference/errors.md", "| status | code | meaning and remedy |", &rows);
+}
+
+#[test]
+fn the_kinds_of_images_are_those_of_the_code() {
+    let kinds = IMAGE_NAMES.iter().zip(IMAGE_TYPES);
+    let rows: String = kinds.map(|(name, (kind, _))| format!("| {name} | `{kind}` |\n")).collect();
+    is_table("docs/guide/screenshots.md", "| kind | `Content-Type` |", &rows);
 }
 
 /// The paths of the API, as lists of their parts.
