@@ -1,7 +1,8 @@
-"""Build hook that makes the package's `_sync` modules from `_async`, and a command that does the same in place."""
+"""Build hook that makes `_sync` from `_async` and `_problems` from the table of errors; as a command, in place."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,61 @@ CALLS = {
 }
 HEADER = "# Made from `_async` by hatch_build.py; edit it there.\n"
 
+ERRORS = Path(__file__).parent / "../../docs/reference/errors.md"
+"""The server's table of errors, which its tests keep equal to the code. An sdist has what was made of it."""
+GROUPS = {
+    "BadRequest": (400,),
+    "AccessDenied": (401, 403),
+    "NotFound": (404,),
+    "UnsupportedRequest": (405, 415, 416, 421),
+    "Conflict": (409,),
+    "Gone": (410,),
+    "ConditionRefused": (412,),
+    "TooLarge": (413,),
+    "Unprocessable": (422,),
+    "Unavailable": (408, 429, 500, 503, 507),
+}
+OTHER_NAMES = {"unsupported-value": "ValueRefused"}
+OTHER_BASES = {"path-not-found": "LookupError", "condition-not-met": "TimeoutError"}
+PROBLEMS = """# Made from docs/reference/errors.md by hatch_build.py.
+\"""Exceptions named after the codes of the server's problems.\"""
+
+from ._problem import {groups}
+
+__all__ = {names}
+"""
+PROBLEM = '''
+
+class {name}({bases}):
+    """{meaning}"""
+
+    code_name = "{code}"
+'''
+
 
 def generate() -> None:
-    """Write `_sync` anew. Every name that begins with `Async` loses that prefix."""
+    """Write `_sync` anew, and `_problems` where the table is."""
+    generate_sync()
+    if ERRORS.exists():
+        generate_problems()
+
+
+def generate_problems() -> None:
+    """Write the class of each code, under that of its kind of status."""
+    groups = {str(status): group for group, statuses in GROUPS.items() for status in statuses}
+    classes, names = [], []
+    for row in re.finditer(r"^\| (\d+) \| `([\w-]+)` \| (.+) \|$", ERRORS.read_text("utf-8"), re.MULTILINE):
+        status, code, meaning = row.groups()
+        name = OTHER_NAMES.get(code) or "".join(word.capitalize() for word in code.split("-"))
+        bases = [groups[status], OTHER_BASES.get(code)]
+        classes.append(PROBLEM.format(name=name, bases=", ".join(filter(None, bases)), meaning=meaning, code=code))
+        names.append(name)
+    header = PROBLEMS.format(groups=", ".join(GROUPS), names=json.dumps(names, indent=4))
+    (PACKAGE / "_problems.py").write_text(header + "".join(classes), "utf-8")
+
+
+def generate_sync() -> None:
+    """Write `_sync`. Every name that begins with `Async` loses that prefix."""
     sources = sorted((PACKAGE / "_async").glob("*.py"))
     names = {name for source in sources for name in re.findall(r"\bAsync[A-Z]\w*", source.read_text("utf-8"))}
     replacements = {name: name.removeprefix("Async") for name in names}
@@ -39,7 +92,7 @@ def generate() -> None:
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Generates `_sync` before a wheel, an sdist or an editable install is made."""
+    """Generates `_sync` and `_problems` before a wheel, an sdist or an editable install is made."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Generate; an sdist has both, so that it builds without a checkout."""

@@ -23,7 +23,9 @@ use super::history::{archive, audit, checkpoints, diff};
 use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
-use super::openapi::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_examples};
+use super::openapi::{
+    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_examples, with_image_types,
+};
 use super::ops::health;
 use super::ops::metrics;
 use super::ops::{docs, root};
@@ -257,7 +259,7 @@ pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + '
 fn whole() -> (Router<Handles>, Methods, Document) {
     let (described, document) = described().split_for_parts();
     let methods = Methods::of(&document.paths, &SHARED);
-    let mut document = with_examples(with_all_kinds(document));
+    let mut document = with_examples(with_image_types(with_all_kinds(document)));
     if let Some(components) = &mut document.components {
         components.responses.extend(openapi::components());
     }

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use blackboard::board::Code;
 use blackboard::cli::Cli;
+use blackboard::http::Problem;
+use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
 use clap::{Command, CommandFactory as _};
 
 use crate::bounds::{constant, quantity};
-use crate::{blocks, documents, files, root, spans};
+use crate::{blocks, documents, files, is_table, root, spans};
 
 /// Options in sentences that are not of `blackboard`, or only with a feature.
 const OTHER_OPTIONS: [&str; 7] =
@@ -263,15 +266,20 @@ fn the_operations_have_each_status_of_readyz() {
 
 #[test]
 fn the_errors_are_those_of_the_code() {
-    let text = read(&root().join("docs/reference/errors.md"));
-    let rows = text.lines().filter(|line| line.starts_with("| ") && line.matches('`').count() > 1);
-    let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
-    let codes = read(&root().join("src/board/values/code.rs"));
-    let codes =
-        codes.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \""));
-    let codes: BTreeSet<&str> = codes.map(|(_, code)| code).collect();
-    assert!(codes.len() > 40, "{codes:?}");
-    assert_eq!(documented, codes);
+    let status = |code: Code| Problem::new(code, "").status().as_u16();
+    let mut codes = Code::ALL.to_vec();
+    codes.sort_by_key(|code| status(*code));
+    let row =
+        |code: &Code| format!("| {} | `{}` | {} |\n", status(*code), code.as_str(), code.meaning());
+    let rows: String = codes.iter().map(row).collect();
+    is_table("docs/reference/errors.md", "| status | code | meaning and remedy |", &rows);
+}
+
+#[test]
+fn the_kinds_of_images_are_those_of_the_code() {
+    let kinds = IMAGE_NAMES.iter().zip(IMAGE_TYPES);
+    let rows: String = kinds.map(|(name, (kind, _))| format!("| {name} | `{kind}` |\n")).collect();
+    is_table("docs/guide/screenshots.md", "| kind | `Content-Type` |", &rows);
 }
 
 /// The paths of the API, as lists of their parts.

@@ -56,6 +56,25 @@ fn documents() -> Vec<(PathBuf, String)> {
     paths.map(read).collect()
 }
 
+/// Checks that the document's table with this head has these rows, or writes them with `BLACKBOARD_WRITE_TABLES`.
+fn is_table(document: &str, head: &str, rows: &str) {
+    let path = root().join(document);
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(&format!("{head}\n")).expect("the table's head");
+    let (line, rest) = rest.split_once('\n').expect("the line below the head");
+    let end = rest.find("\n\n").map_or(rest.len(), |end| end + 1);
+    let (stated, after) = rest.split_at(end);
+    if std::env::var_os("BLACKBOARD_WRITE_TABLES").is_some() {
+        fs::write(path, format!("{before}{head}\n{line}\n{rows}{after}")).unwrap();
+        return;
+    }
+    let all: BTreeSet<&str> = stated.lines().chain(rows.lines()).collect();
+    let is_in_one = |row: &&&str| stated.contains(**row) != rows.contains(**row);
+    let wrong: Vec<_> = all.iter().filter(is_in_one).collect();
+    let remedy = "BLACKBOARD_WRITE_TABLES=1 cargo test --test documents writes them from the code";
+    assert!(stated == rows, "{document}: rows {wrong:#?} or their order; {remedy}");
+}
+
 /// A document's blocks of code, and the paragraphs and rows between them, each on one line.
 fn parts(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut paragraphs) = (Vec::new(), vec![String::new()]);

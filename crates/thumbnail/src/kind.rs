@@ -6,14 +6,31 @@ use image::{ImageFormat, ImageReader, Limits};
 
 use super::need::PNG_BESIDES_MAX;
 
-/// The kinds of image that can be read, with their media types.
-pub const IMAGE_TYPES: [(&str, ImageFormat); 5] = [
-    ("image/png", ImageFormat::Png),
-    ("image/jpeg", ImageFormat::Jpeg),
-    ("image/webp", ImageFormat::WebP),
-    ("image/gif", ImageFormat::Gif),
-    ("image/bmp", ImageFormat::Bmp),
-];
+macro_rules! image_types {
+    ($($format:ident $name:literal $media_type:literal;)+) => {
+        /// The names of the kinds of image that can be read, as people write them.
+        pub const IMAGE_NAMES: [&str; [$($name),+].len()] = [$($name),+];
+
+        /// The kinds of image that can be read, with their media types.
+        pub const IMAGE_TYPES: [(&str, ImageFormat); IMAGE_NAMES.len()] =
+            [$(($media_type, ImageFormat::$format)),+];
+    };
+}
+
+image_types! {
+    Png "PNG" "image/png";
+    Jpeg "JPEG" "image/jpeg";
+    WebP "WebP" "image/webp";
+    Gif "GIF" "image/gif";
+    Bmp "BMP" "image/bmp";
+}
+
+/// Returns the names of the kinds of image that can be read: `PNG, … or BMP`.
+#[must_use]
+pub fn image_type_names() -> String {
+    let (last, others) = IMAGE_NAMES.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
+}
 
 /// The number of leading bytes that identify an image's kind.
 pub const SNIFFED_BYTES: usize = 16;

@@ -22,7 +22,7 @@ use bytes::Bytes;
 
 pub use bounds::{Bounds, scaled};
 pub use cut::is_cut;
-pub use kind::{IMAGE_TYPES, SNIFFED_BYTES, media_type, recognise};
+pub use kind::{IMAGE_NAMES, IMAGE_TYPES, SNIFFED_BYTES, image_type_names, media_type, recognise};
 pub use metadata::PROFILE_BYTES_MAX;
 pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, PIXELS_MAX, SIDE_MAX};
 
@@ -44,7 +44,7 @@ pub struct Thumbnail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Undecodable {
     /// The first bytes are not those of a supported kind.
-    #[error("the image is not a PNG, JPEG, WebP, GIF or BMP")]
+    #[error("the image is not a {}", image_type_names())]
     Unknown,
     /// Decoding would exceed the memory limit, or the picture has too many bytes at any size.
     #[error(

@@ -73,8 +73,7 @@ pub(super) async fn get(
     params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::PlanQuery, openapi::Writes),
     request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is a list of items",
         content((openapi::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
-            (openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"),
-            (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp"), (openapi::ScreenshotForm = "multipart/form-data"))),
+            (openapi::Bytes = "image/*"), (openapi::ScreenshotForm = "multipart/form-data"))),
     responses(
         (status = 201, description = "Appended", body = WrittenBody,
             headers(("ETag" = String, description = "The tag of the new entry, or of the log if there are several"), ("Location" = String, description = "The new entry; absent if there are several"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),

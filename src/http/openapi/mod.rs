@@ -2,6 +2,7 @@
 
 mod examples;
 mod headers;
+mod images;
 mod log_kinds;
 mod params;
 mod problems;
@@ -15,6 +16,7 @@ pub(super) use crate::api::schema::shapes::image_url;
 pub(super) use crate::api::schema::{ItemArray, ItemBody, ItemsBody};
 pub(super) use examples::with_examples;
 pub(super) use headers::required;
+pub(super) use images::with_image_types;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::{
     AgentUntilQuery, AtPath, AtSeq, ClaimWaitQuery, ClearingQuery, DictionaryQuery,

@@ -311,9 +311,8 @@ impl Refusal {
     }
 
     fn headers(&self) -> Vec<(&'static str, Header)> {
-        let about_session = self.codes.iter().any(|code| is_about_session(*code));
         let mut headers = Vec::new();
-        if about_session {
+        if self.codes.iter().any(|code| code.is_at_revision()) {
             headers.push(("Blackboard-Revision", revision_header()));
         }
         match self.status() {
@@ -350,30 +349,4 @@ impl Refusal {
         }
         headers
     }
-}
-
-/// Returns true if the refusal was decided at a revision of a session.
-fn is_about_session(code: Code) -> bool {
-    matches!(
-        code,
-        Code::EntryNotFound
-            | Code::PathNotFound
-            | Code::BlobNotFound
-            | Code::NoBlob
-            | Code::AgentNotFound
-            | Code::CheckpointNotFound
-            | Code::RevisionNotFound
-            | Code::HistoryCompacted
-            | Code::AlreadyAnswered
-            | Code::SessionExists
-            | Code::HasDependants
-            | Code::BudgetExhausted
-            | Code::StaleFence
-            | Code::ConditionNotMet
-            | Code::PreconditionFailed
-            | Code::RevisionNotReached
-            | Code::SessionFull
-            | Code::CommitTooLarge
-            | Code::InvalidField
-    )
 }

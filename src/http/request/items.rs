@@ -1,5 +1,7 @@
 //! Items in request bodies: JSON, JSON lines, images and forms.
 
+use std::sync::LazyLock;
+
 use axum::http::HeaderMap;
 use blackboard_thumbnail::{IMAGE_TYPES, media_type as media_type_of};
 
@@ -23,9 +25,10 @@ pub(super) const UNSPECIFIED: &str = "application/octet-stream";
 pub(crate) const ACCEPTED: &str = "application/json, application/x-ndjson, application/jsonl";
 
 /// The media types of a POST of screenshots.
-pub(crate) const ACCEPTED_SCREENSHOTS: &str = "application/json, application/x-ndjson, \
-    application/jsonl, image/png, image/jpeg, image/webp, image/gif, image/bmp, multipart/form-data, \
-    application/octet-stream";
+static ACCEPTED_SCREENSHOTS: LazyLock<String> = LazyLock::new(|| {
+    let images = IMAGE_TYPES.map(|(name, _)| name).join(", ");
+    format!("{ACCEPTED}, {images}, multipart/form-data, {UNSPECIFIED}")
+});
 
 /// Reads the body of a POST to a log.
 pub(crate) async fn posted(
@@ -79,7 +82,7 @@ fn refused(log: &LogName, sent: &str, bytes: &[u8]) -> Problem {
                 || "for example with curl --json".to_owned(),
                 |found| format!("here 'Content-Type: {found}', by the bytes of the image"),
             );
-            unsupported(sent, ACCEPTED_SCREENSHOTS, &hint)
+            unsupported(sent, &ACCEPTED_SCREENSHOTS, &hint)
         }
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
             unsupported(sent, ACCEPTED, "for example with curl --json")

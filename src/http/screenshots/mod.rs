@@ -36,9 +36,9 @@ const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
     get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
     params(openapi::InSession, openapi::AtSeq, openapi::ImageQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::SignedQuery, openapi::IfNoneMatch, openapi::RangeOf),
     responses(
-        (status = 200, description = "The image", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
+        (status = 200, description = "The image", content((openapi::Bytes = "image/*")),
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For how long the image may be cached"))),
-        (status = 206, description = "The requested range", content((openapi::Bytes = "image/png"), (openapi::Bytes = "image/jpeg"), (openapi::Bytes = "image/webp"), (openapi::Bytes = "image/gif"), (openapi::Bytes = "image/bmp")),
+        (status = 206, description = "The requested range", content((openapi::Bytes = "image/*")),
             headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The returned range and the image's length"))),
         openapi::ReadImageRefusals,
     )

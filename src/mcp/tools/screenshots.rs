@@ -70,8 +70,10 @@ fn screenshot(image: &str, metadata: Option<&str>) -> Result<Intake, Refusal> {
             (None, bytes.ok_or_else(|| refused("the data is not base64"))?)
         }
     };
-    let none =
-        || Refusal::new(Code::NotAnImage, "/image: expected a PNG, JPEG, WebP, GIF or BMP image");
+    let none = || {
+        let kinds = blackboard_thumbnail::image_type_names();
+        Refusal::new(Code::NotAnImage, format!("/image: expected a {kinds} image"))
+    };
     let found = blackboard_thumbnail::media_type(&bytes).ok_or_else(none)?;
     let media_type = media_type.unwrap_or_else(|| found.to_owned());
     let mut intake = Intake::default();

@@ -35,7 +35,7 @@ def test_sdist_and_wheel_are_built_installed_and_used(tmp_path: Path, url: str, 
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    for name in ("py.typed", "_sync/client.py", "_async/client.py", "ufo/__init__.py", "galaxy.py"):
+    for name in ("py.typed", "_problems.py", "_sync/client.py", "_async/client.py", "ufo/__init__.py", "galaxy.py"):
         assert f"agent_blackboard/{name}" in names
     assert not [name for name in names if name.startswith("tests")]
     installed = tmp_path / "installed"

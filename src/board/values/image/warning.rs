@@ -1,6 +1,8 @@
 //! Warnings about images that were accepted but that no model is shown, or not as they are.
 
-use blackboard_thumbnail::{Bounds, IMAGE_TYPES, Undecodable, is_cut, probe, recognise};
+use blackboard_thumbnail::{
+    Bounds, IMAGE_TYPES, Undecodable, image_type_names, is_cut, probe, recognise,
+};
 
 use super::{DataUrl, ImageLimits};
 
@@ -17,7 +19,8 @@ pub enum ImageWarning {
     NotBase64,
     /// The bytes are no image that can be shown.
     #[error(
-        "no model is shown the bytes: they are not a PNG, JPEG, WebP, GIF or BMP; they were kept as they are, convert the image to show it"
+        "no model is shown the bytes: they are not a {}; they were kept as they are, convert the image to show it",
+        image_type_names()
     )]
     UnknownKind,
     /// The bytes are another type of image, or none.

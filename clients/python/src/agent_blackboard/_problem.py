@@ -1,0 +1,102 @@
+"""Problems of the server, by kind of status; `_problems` has a class for each code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class BlackboardError(Exception):
+    """Base of all exceptions of this package."""
+
+
+class Problem(BlackboardError):
+    """A refusal or failure that the server explains. `code` is stable; `detail` is for people."""
+
+    code_name: ClassVar[str] = ""
+    _classes: ClassVar[dict[str, type[Problem]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.code_name:
+            Problem._classes[cls.code_name] = cls
+
+    def __init__(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        self.status = status
+        self.body = dict(body)
+        self.code = str(body.get("code", ""))
+        self.title = str(body.get("title", ""))
+        self.detail = str(body.get("detail", ""))
+        self.instance = str(body.get("instance", ""))
+        """The request's id, as in the server's log."""
+        errors = body.get("errors")
+        self.errors: list[dict[str, Any]] = (
+            [part for part in errors if isinstance(part, dict)] if isinstance(errors, list) else []
+        )
+        """The faulty parts of the body, with JSON Pointers or lines."""
+        self.retryable = body.get("retryable") is True
+        """Whether the same call may succeed later."""
+        self.outcome: str | None = body.get("outcome")
+        """`unknown` where the write may have been committed: repeat it with its idempotency key."""
+        self.current: Any = body.get("current")
+        """The present value, entry or agent, where the server tells it."""
+        self.oldest_revision: int | None = body.get("oldest_revision")
+        self.etag = headers.get("etag")
+        """The present tag of the target, if any."""
+        revision = headers.get("blackboard-revision", "")
+        self.revision = int(revision) if revision.isdecimal() and len(revision) < 20 else None
+        retry_after = headers.get("retry-after", "")
+        self.retry_after = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 20 else None
+        """The pause that the server asks for, in seconds."""
+        parts = [f"{part.get('pointer') or part.get('line')}: {part.get('detail')}" for part in self.errors]
+        listed = f" ({'; '.join(parts)})" if parts else ""
+        super().__init__(f"{self.code or status}: {self.detail or self.title}{listed}")
+        self._headers = dict(headers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.body, self._headers)
+
+
+def problem(status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> Problem:
+    """The exception for a problem document."""
+    return Problem._classes.get(str(body.get("code", "")), Problem)(status, body, headers)
+
+
+class BadRequest(Problem):
+    """Refusal of a request that the server cannot read."""
+
+
+class AccessDenied(Problem):
+    """Refusal of a call that the token does not allow."""
+
+
+class NotFound(Problem):
+    """Refusal of something that does not exist."""
+
+
+class UnsupportedRequest(Problem):
+    """Refusal of a request that the address does not take."""
+
+
+class Conflict(Problem):
+    """Refusal of a write that the present board does not allow."""
+
+
+class Gone(Problem):
+    """Refusal of history that is not kept any more."""
+
+
+class ConditionRefused(Problem):
+    """Refusal of a condition that does not hold."""
+
+
+class TooLarge(Problem):
+    """Refusal of something beyond a size limit."""
+
+
+class Unprocessable(Problem):
+    """Refusal of a value that the server does not take."""
+
+
+class Unavailable(Problem):
+    """Refusal of a server that cannot do it now."""
