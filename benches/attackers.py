@@ -1,7 +1,7 @@
 """Malicious clients for `benches/fairness.py`: many connections in one process, each in a thread of its own.
 
-They cost as little of the processor as Python lets them: requests are made beforehand, answers are counted by status and
-dropped. A process ends when it is told so, when its parent is gone, or after `LIFE_S_MAX`.
+Requests are built beforehand and answers only counted by status, so that the attacker needs little of the processor. A
+process ends on command, with its parent, or after `LIFE_S_MAX`.
 """
 
 import collections

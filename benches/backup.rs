@@ -1,9 +1,9 @@
 //! The cost of a backup: p99 of appends without, during and after it.
 //!
-//! `cargo bench --bench backup` builds and starts the release server; `-- PATH` takes another binary, and a number is
-//! the mebibytes that are there to be copied, 5,120 unless told otherwise. Writers that wait for their answers append to
-//! sessions of their own; what they had to wait without a backup and with one is of the same run. How long the
-//! write-ahead log became is looked at all the time. What comes within ten seconds of its end counts as after it.
+//! `cargo bench --bench backup` builds and starts the release server; `-- PATH` takes another binary, and a number sets
+//! the MiB to copy (5,120). Each writer appends to a session of its own and waits for each answer. Latencies with and
+//! without a backup come from the same run; writes within ten seconds after the backup count as after it. The length of
+//! the write-ahead log is sampled throughout.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::expect_used,

@@ -3,8 +3,9 @@
 
     benches/blobs.py [--server PATH] [--blobs N] [--clients N]
 
-Uploads N blobs (32) of 32 MiB of random bytes by one client, reads them all, checks their digests; then the same by
-several clients at once (8). Tells the peak of resident memory after each part, and the times. Reports and judges nothing.
+Uploads N blobs (32) of 32 MiB of random bytes by one client, reads them all and checks their digests; then the same by
+several clients at once (8). Prints the peak of resident memory after each part, and the times. Reports figures without
+judging them.
 """
 
 import argparse

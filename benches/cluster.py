@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Replicas over PostgreSQL: writes beside pgbench's with the same statement, and events that cross replicas.
+"""Throughput of replicas over PostgreSQL beside pgbench, and the latency of events between replicas.
 
     benches/cluster.py [--server target/release/blackboard] [--seconds 8] [--search off]
 
-On one machine and a temporary PostgreSQL, so that the ratios count: one and three replicas under wrk's load of appends to
-many sessions, and pgbench with the same statement. Before that 500 commits a second go through all replicas while a
-session is watched through another one than it is written through: the time from an acknowledgement to the event.
+Everything runs on one machine with a temporary PostgreSQL, so only ratios count. First, 500 commits a second go through
+all replicas while a session is written through one and watched through another: the time from acknowledgement to event.
+Then one and three replicas take wrk's load of appends to many sessions, beside pgbench with the same statement.
 """
 
 import argparse

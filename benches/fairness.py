@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""One malicious client, and its effect on another one.
+"""Attacks by one malicious client, and their effect on another client.
 
     benches/fairness.py [--server PATH] [--seconds S] [--only NAME,...] [--save FILE] [--before FILE]
 
-Each attack has a server in a directory of its own, on loopback. The attacker has one token that may read and write; the
-victim has another one and a session of its own, where it appends, reads a page and asks for a prompt in turn, 80 requests
-a second at most. Where the attack is on a pool, the victim asks for that too. The victim is measured for S seconds (5)
-beside the attack, and for as long beside processes that send nothing and burn as much of the processors as the attack
-took of them, by the attacker and by the server for it; each client in processes of its own. An answer of which nothing
-comes for 20 s counts as one of 20 s, and as a failure.
+Each attack gets a new server on loopback. The attacker has one token with the scopes read and write. The victim has
+another token and a session of its own, where it appends, reads a page and asks for a prompt in turn, at most 80
+requests a second; where the attack is on a pool, the victim uses that pool too. The victim is measured for S seconds
+(5) beside the attack, and for as long beside processes that send nothing but use as much processor time as attacker and
+server used for the attack. Every client has its own processes. An answer that makes no progress for 20 s counts as 20 s
+and as a failure.
 
-Resident memory is the most during the attack, above what it was before it. Reports and judges nothing: figures beyond
-the aims (p99 at most 5 times that of the control, 512 MiB, no 503) are bold. `--save` keeps the figures, `--before` shows
-those of an earlier run beside them. Exits with 1 where the harness itself went wrong, such as an attack that the server
-does not understand.
+Resident memory is the peak during the attack less the memory before it. Reports figures without judging them: those
+beyond the aims (p99 at most 5 times the control's, 512 MiB, no 503) are bold. `--save` writes the figures, `--before`
+prints those of an earlier run beside them. Exits with 1 if the harness itself fails, for example if the server does not
+understand an attack.
 """
 
 import argparse

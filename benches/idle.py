@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""CPU time of an idle server with many sessions, as a part of one core.
+"""Processor time of an idle server with many sessions, as a share of one core.
 
     benches/idle.py [--server PATH] [--sessions N] [--seconds S]
 
-Starts the server in a directory of its own, on loopback, makes N sessions (100,000), each with a label, a question, a
-retention by age and a time to live, waits until the store has compacted what was written, and then only looks: at the
-CPU time of the process over a minute, with nothing connected. The aim is below 0.5 %.
+Starts the server in a new directory, on loopback, and makes N sessions (100,000), each with a label, a question, a
+retention by age and a time to live. Waits until the store has compacted them, then measures the processor time of the
+process over a minute without connections. The aim is below 0.5 %.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Appends beside a large write of another session: what they wait for it.
+"""Latency of appends beside large writes to another session.
 
     benches/large_write.py [--server target/release/blackboard] [--rounds 5] [--seconds 5]
 

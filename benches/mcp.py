@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The cost of a tool call beside the same request over HTTP.
+"""Processor time of a tool call beside the same request over HTTP.
 
     benches/mcp.py [--server PATH] [--calls N] [--rounds N]
 

@@ -1,8 +1,8 @@
 //! Memory of boards: hot, and with their rendered prompt texts.
 //!
-//! `cargo bench --bench memory` makes boards by the same decisions as the service, and reads the resident size of
-//! the process. The figures are bytes for each byte of the items' JSON; the aim is at most 2.4 when all is
-//! rendered. It also holds the estimates that the service goes by against what it found.
+//! `cargo bench --bench memory` makes boards by the service's own decisions, and reads the resident size of the
+//! process. Figures are bytes per byte of the items' JSON; the aim is at most 2.4 with all texts rendered. It also
+//! compares the service's estimates with the measured sizes.
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,

@@ -1,8 +1,8 @@
-//! Parts of a write and of a prompt by themselves, and a prompt beside `CPython`'s.
+//! Steps of a write and of a prompt, measured alone, and a prompt beside `CPython`'s.
 //!
-//! `cargo bench --bench micro` measures all; `-- decide` only what has that in its name. At the end Python, if
-//! there is one, writes the same prompt as the original does, by `json.dumps` of the items and again of the parts,
-//! and `FIGURE prompt_vs_cpython` is how many times longer it takes.
+//! `cargo bench --bench micro` measures all; `-- decide` only those with that in their name. At the end Python, if it
+//! is installed, writes the same prompt as the original does, by `json.dumps` of the items and again of the parts;
+//! `FIGURE prompt_vs_cpython` is how many times longer Python takes.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

@@ -1,10 +1,10 @@
 //! Goodput at three times the load.
 //!
 //! `cargo bench --bench overload` builds and starts the release server; `-- PATH` takes another binary. First, writers
-//! that each wait for their answer find the most durable writes a second; then three times as many are sent a second,
-//! whatever is answered. What is done within a second counts, against the most of the same run. Where there are two
-//! processors or more the server has the first half of them and the load the others, so that the load, which is
-//! three times as much work for itself too, takes nothing from the server.
+//! that wait for each answer find the maximum rate of durable writes; then three times that rate is sent, regardless of
+//! answers. Goodput is the writes completed in a second, relative to the maximum of the same run. With two processors
+//! or more the server gets the first half and the load generator the others, so that the load takes nothing from the
+//! server.
 #![allow(
     clippy::cast_precision_loss,
     clippy::expect_used,

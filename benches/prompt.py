@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The cost of a prompt at every step of an agent, as its board grows.
+"""Cost of a prompt at every step of an agent, as its board grows.
 
     benches/prompt.py [--server PATH] [--rounds N]
 
-Starts the server in a directory of its own, on loopback. For boards of 20 and of 2,104 trajectories it appends one and
-asks for the prompt, N times, and prints the median time of each query and the ratio of the two boards. The aim is that
-what is answered decides, and not what is there: a ratio of at most 2 where both show the same.
+Starts the server in a new directory, on loopback. For boards of 20 and of 2,104 trajectories it appends one and asks
+for the prompt, N times, and prints the median time of each query and the ratio of the two boards. The cost should
+depend on the size of the answer, not of the board: the aim is a ratio of at most 2 where both show the same.
 """
 
 import argparse

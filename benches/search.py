@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Search among many items, beside writes, and the price of the index for durable writes.
+"""Latency of searches among many items, beside writes, and the index's cost to durable writes.
 
     benches/search.py [--server PATH] [--items N] [--queries N] [--seconds S]
 
-Fills a server with N items (1,000,000) of 800 bytes in 100 sessions: words drawn by Zipf's law from 50,000. Then asks for
-two words, drawn alike, as often as `--queries` says (300), first alone and then beside 5,000 writes a second, and tells
-the median and the 95th percentile of the answers' times; the index's and the texts' bytes; resident memory.
+Fills a server with N items (1,000,000) of 800 bytes in 100 sessions: words drawn by Zipf's law from 50,000. Then
+searches for two words, drawn alike, `--queries` times (300), first alone and then beside 5,000 writes a second. Prints
+the median and the 95th percentile of the times, the bytes of the index and of the texts, and resident memory.
 
-Then fills another server with N items in 10,000 sessions, and asks the same with a token that reaches 1,000 of them.
+Then fills another server with N items in 10,000 sessions, and searches with a token that reaches 1,000 of them.
 
-The price: appends of one client with 64 connections for S seconds (8) to a server with `--search on` and to one with
-`--search off`, in turn, five times each; the ratio of the medians. Reports and judges nothing.
+The cost to writes: appends of one client with 64 connections for S seconds (8) to a server with `--search on` and to
+one with `--search off`, in turn, five times each; the ratio of the medians. Reports figures without judging them.
 """
 
 import argparse

@@ -3,10 +3,10 @@
 
     benches/slow_clients.py [--server PATH] [--connections N] [--only NAME,...]
 
-Starts the server in a directory of its own, on loopback. For each kind of bad client it opens N connections
-(2,000), and asks of a well-behaved one, which does nothing but writes and reads, one after another, for its median
-latency before and meanwhile. Where slowhttptest is installed it plays its slow headers, slow body and slow read
-too, with 1,000 connections. It reports, and judges nothing: times are those of this machine.
+Starts the server in a new directory, on loopback. For each kind of bad client it opens N connections (2,000), and
+measures the median latency of a well-behaved client, which writes and reads in turn, before and meanwhile. Where
+slowhttptest is installed, its slow headers, slow body and slow read run too, with 1,000 connections. Reports figures
+without judging them.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Agents at work for long, at half of what the machine bears: long-term promises, latency, memory, files, threads and disk.
+"""Long runs of agents at half of the machine's load: promises, latency, memory, files, threads and disk.
 
     benches/soak.py [--server PATH] [--minutes N] [--agents N] [--away-minutes N]
 

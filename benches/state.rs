@@ -1,9 +1,8 @@
-//! Setting one leaf of the state, by the number of leaves beside it.
+//! Cost of setting one leaf of the state, by the number of leaves beside it.
 //!
-//! Each write meets the board that the one before it left, which is still in use while the next one is made of
-//! it, as in the service. The last line is the ratio that must stay small, at most 3: 100,000 leaves to 10, with
-//! one leaf that is set again and again. With another leaf each time the ratio is larger, since of 100,000 leaves
-//! the processor's caches hold few.
+//! Each write starts from the board of the write before, which is still in use, as in the service. The last line is the
+//! ratio of 100,000 leaves to 10 with the same leaf set each time; it must stay at most 3. With another leaf each time
+//! the ratio is larger, since the processor's caches hold few of 100,000 leaves.
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The rate at which workers drain tasks that wait for others, and tasks that do not.
+"""Rate of workers that drain tasks with dependencies, and tasks without.
 
     benches/tasks.py [--server PATH] [--workers N] [--rounds N]
 
-10,000 tasks in 100 layers of 100, each after two of the layer before, and 10,000 independent ones: in turn, each drained
-by N workers (16) that claim the next one with `wait` and set it done, R rounds (3). Tells the medians of tasks a second
-and of the server's processor time a task, which the workers' own does not blur, with their ratios. Reports and judges
-nothing.
+10,000 tasks in 100 layers of 100, each after two of the layer before, and 10,000 independent ones: in turn, each
+drained by N workers (16) that claim the next one with `wait` and set it done, R rounds (3). Prints the medians of tasks
+per second and of the server's processor time per task, which excludes the workers' own, with their ratios. Reports
+figures without judging them.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 //! Latency of watchers after a write, and their cost to writers.
 //!
 //! `cargo bench --bench watch` builds and starts the release server; `-- PATH` takes another binary. It takes one or
-//! two minutes, and 11,000 open files for its largest rows. Times are from the moment when the writer has his
-//! answer to that when the watcher has his; one below zero is of a watcher who knew before the writer did. Server
-//! and watchers share the processors: with many watchers, what is measured is how long all of them take together.
+//! two minutes, and 11,000 open files for its largest rows. A time runs from the writer's answer to the watcher's; a
+//! negative one means that the watcher was first. Server and watchers share the processors, so with many watchers the
+//! figure is the time that all of them take together.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two agents work on one blackboard: one asks and plans, the other answers and acts.
+"""Blackboard with two agents: one asks and plans, the other answers and acts.
 
 Needs only Python 3 and a running server:
 

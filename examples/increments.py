@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight clients increment one number concurrently without losing an update.
+"""Concurrent increments of one number by eight clients, without a lost update.
 
 Needs only Python 3 and a running server:
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Bytes of a task's prompts: fifty steps, with a screenshot at every tenth.
 
-After each step the prompt is read as UFO would read it, and as an agent with our defaults would. Needs only
-Python 3 and a running server:
+After each step the prompt is read twice: with UFO's settings and with our defaults.
 
     python3 examples/prompt_bytes.py [http://127.0.0.1:8733]
 

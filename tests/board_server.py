@@ -1,4 +1,4 @@
-"""A server under test for Python scripts: on a free loopback port, killed, stopped, restarted."""
+"""Server under test for Python scripts: on a free loopback port, killed, stopped, restarted."""
 
 import http.client
 import json

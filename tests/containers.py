@@ -1,8 +1,8 @@
-"""Checks of the container files, manifests, alerts and the system service, without what runs them.
+"""Checks of container files, manifests, alerts and the system service, without running them.
 
-Last stage slim and not root, a volume, a health check of the binary's own; compose publishes the server on
-loopback or behind TLS only, asks for tokens, and gives no container anything that it does not need. Kubernetes'
-manifests fit its schemas and the restricted pod security. Linters that come as packages are asked too.
+The image's last stage is slim and not root, with a volume and a health check by the binary itself. Compose publishes
+the server on loopback or behind TLS only, requires tokens, and gives no container a privilege that it does not need.
+Kubernetes' manifests fit its schemas and the restricted pod security. Linters that come as packages are run too.
 """
 
 import copy

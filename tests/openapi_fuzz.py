@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The OpenAPI document against a server of its own, by schemathesis, in single requests and in sequences.
+"""OpenAPI document, fuzzed by schemathesis against a new server in single requests and in sequences.
 
     tests/openapi_fuzz.py [--server PATH] [--minutes N] [--seed N]
 

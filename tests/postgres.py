@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A PostgreSQL service of a test's own: a temporary cluster on a free port of loopback.
+"""PostgreSQL service for one test: a temporary cluster on a free port of loopback.
 
     tests/postgres.py COMMAND...
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Faults of replicas and of PostgreSQL: nothing acknowledged is lost, nothing is there twice, and writes go on.
+"""Faults of replicas and of PostgreSQL: nothing acknowledged is lost or duplicated, and writes resume.
 
     tests/postgres_faults.py [--server PATH] [--rounds N] [--pause SECONDS] [--timed] [--only NAME,...]
 

@@ -1,4 +1,4 @@
-"""Hard pictures in prompts, held against what the providers publish.
+"""Difficult pictures in prompts, checked against the providers' published limits.
 
     target/venv-tools/bin/python tests/provider_images.py http://127.0.0.1:8733 [--save FOLDER]
 

@@ -1,4 +1,4 @@
-"""Each prompt format, checked by the provider's own types.
+"""Prompts in each format, checked by the provider's own types.
 
     target/venv-tools/bin/python tests/providers.py http://127.0.0.1:8733
 

@@ -1,4 +1,4 @@
-"""Hooks for schemathesis: rules of requests that no schema expresses."""
+"""Hooks for schemathesis: rules of requests that a schema cannot express."""
 
 import itertools
 import json

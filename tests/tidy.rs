@@ -97,7 +97,7 @@ fn production() -> impl Iterator<Item = (PathBuf, String)> {
     all.into_iter().filter(|(path, _)| !is_test(path))
 }
 
-/// Whether a file is one of unit tests: `tests.rs`, or below `tests/`.
+/// Whether a file has unit tests alone: `tests.rs`, or below `tests/`. Short tests are at the end of their file.
 fn is_test(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs")
 }

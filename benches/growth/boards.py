@@ -1,4 +1,4 @@
-"""Sweeps of what is stored: sessions, items of one session, leaves of one state."""
+"""Sweeps over stored data: sessions, items of one session, leaves of one state."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""The plot: a panel a sweep, each figure over its value at the smallest step, both axes logarithmic."""
+"""Plot of the sweeps: one panel each, log-log, each figure relative to its value at the smallest step."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Clients in one process: a closed loop over some connections, and watchers of a session's events."""
+"""Load clients in one process: a closed loop over some connections, and watchers of a session's events."""
 
 import re
 import select

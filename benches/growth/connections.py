@@ -1,4 +1,4 @@
-"""Sweeps of who is connected: watchers of one session, and connections that rest."""
+"""Sweeps over connections: watchers of one session, and idle connections."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""How figures grow: flat, logarithmic, in proportion, or in a way that asks for a reason."""
+"""Classes of growth: flat, logarithmic, proportional, or suspicious."""
 
 import math
 from dataclasses import dataclass

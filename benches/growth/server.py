@@ -1,4 +1,4 @@
-"""The server under test over one data directory: started, killed, started again, and its cost."""
+"""Server under test over one data directory: started, killed, restarted, and its costs."""
 
 import os
 import re

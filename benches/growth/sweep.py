@@ -1,4 +1,4 @@
-"""Sweeps: what grows, what is measured at each step, and what came of it."""
+"""Sweeps: the varied quantity, the figures measured at each step, and the results."""
 
 import random
 from collections.abc import Callable, Iterator

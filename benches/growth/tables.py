@@ -1,4 +1,4 @@
-"""RESULTS.md of the growth: a table a sweep, and how each figure grows."""
+"""RESULTS.md of the growth: a table for each sweep, with the growth of each figure."""
 
 from collections.abc import Iterable
 

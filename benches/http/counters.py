@@ -1,4 +1,4 @@
-"""Counts of the kernel and of the processor a request, by `perf stat` where it may and can."""
+"""Counters of the kernel and the processor for each request, by `perf stat` where it is available."""
 
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""Figures from the samples of the rounds: ratios within a round, then their median."""
+"""Figures from the samples of all rounds: ratios within a round, then their median."""
 
 from dataclasses import dataclass, field
 from statistics import median

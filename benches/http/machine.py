@@ -1,4 +1,4 @@
-"""The machine and the versions of a measurement."""
+"""Machine and versions of a measurement."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The original behind FastAPI: its blackboard as Python lists.
+"""UFO's blackboard behind FastAPI, as Python lists.
 
 The lists and the prompt do what UFO's Memory and Blackboard do, in our own few lines. Nothing is
 durable: when this process ends, its boards are gone.

@@ -1,4 +1,4 @@
-"""The plot: requests a second of the contenders as bars, in an SVG that light and dark pages can show."""
+"""Plot of requests per second by contender, as an SVG for light and dark pages."""
 
 from dataclasses import dataclass
 from statistics import median

@@ -1,4 +1,4 @@
-"""Writes RESULTS.md, the plot, and the figures of README and docs/performance.md, all from one run."""
+"""Report of a run: RESULTS.md, the plot, and the figures in README and docs/performance.md."""
 
 from pathlib import Path
 

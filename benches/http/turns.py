@@ -1,4 +1,4 @@
-"""The turns of a round: contenders and loads, and the ratios between them."""
+"""Turns of a round: contenders and loads, and the ratios between them."""
 
 import tempfile
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-// The page's figures: each measured in several rounds, the median beside its bound.
+// Figures of the page: each measured in several rounds, the median beside its bound.
 
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";

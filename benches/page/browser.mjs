@@ -1,4 +1,4 @@
-// A browser as it is measured: cold pages, the heap, and the longest task of the main thread by the browser's trace.
+// Browser measurements: cold page loads, the heap, and the main thread's longest task from the browser's trace.
 
 import { createRequire } from "node:module";
 

@@ -1,4 +1,4 @@
-// The sessions that are measured: texts, images and the writes that make them.
+// Sessions for the measurements: texts, images and the writes that make them.
 
 import { deflateSync } from "node:zlib";
 

@@ -1,4 +1,4 @@
-// A server on a free port with a data directory of its own, and requests to it.
+// Server on a free port with a new data directory, and requests to it.
 
 import { spawn } from "node:child_process";
 import { access, mkdtemp, rm } from "node:fs/promises";

@@ -1,7 +1,7 @@
-//! The cost of an append on a board of a million items, beside one on an empty board.
+//! Cost of an append to a board of a million items, beside one to an empty board.
 //!
-//! Both are written to by turns in one service, durably, by writers who each wait for their answer; a round is
-//! short, so that the empty board stays nearly so.
+//! One service takes durable writes to both boards in turn, from writers that wait for each answer. Rounds are short,
+//! so that the empty board stays nearly empty.
 
 use std::sync::Arc;
 use std::time::Instant;

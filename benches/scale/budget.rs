@@ -1,4 +1,4 @@
-//! Far more sessions than fit in memory: what the server takes, and how long the first read of a cold one takes.
+//! Sessions beyond the memory budget: memory used, and the time of the first read of an evicted one.
 
 use std::thread;
 

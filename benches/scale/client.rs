@@ -1,4 +1,4 @@
-//! A client of one connection that costs next to nothing, since it shares the processors with the server.
+//! HTTP client of one connection with little overhead, since it shares the processors with the server.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

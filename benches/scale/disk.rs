@@ -1,4 +1,4 @@
-//! Disk space of items, once they are settled and the server has ended.
+//! Disk space of items, after compaction and a clean stop.
 
 use tempfile::TempDir;
 

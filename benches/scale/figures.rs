@@ -1,4 +1,4 @@
-//! The figures of a measurement and their output.
+//! Figures of a measurement and their output.
 
 use std::fs;
 use std::path::Path;

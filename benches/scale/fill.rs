@@ -1,7 +1,7 @@
-//! Stores full of commits: each item in one of its own, as agents write them.
+//! Stores full of commits: each item in a commit of its own, as agents write them.
 //!
-//! They are decided here and given to the store without a service, which would settle them meanwhile; whoever
-//! wants them settled starts one.
+//! Commits are decided here and appended to the store without a service, which would compact them meanwhile.
+//! Measurements of a compacted store start a service afterwards.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! The cost of many sessions, long sessions and long histories, as figures, some of which are promised.
+//! Costs of many sessions, long sessions and long histories, as figures, some of which are promised.
 //!
 //! `cargo bench --bench scale` measures all of it and takes some minutes, 3 GiB of memory and 8 GiB in a temporary
-//! directory; `-- settled disk` measures only these parts. A line `FIGURE name value unit` holds one of the
-//! promised figures, other lines what else was seen. Times are of this machine; ratios are what to look at. Where
-//! the server is a process of its own it is the release binary; else its service runs here.
+//! directory; `-- settled disk` measures only these parts. A line `FIGURE name value unit` is a promised figure; other
+//! lines are observations. Times depend on the machine, so compare ratios. Parts that need a separate process run the
+//! release binary; the others run the service here.
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it found")]
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! Memory of boards that are all in memory, each rendered once.
+//! Memory of boards that are all resident, each rendered once.
 
 use tempfile::TempDir;
 

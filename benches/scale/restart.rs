@@ -1,4 +1,4 @@
-//! Time until the server is ready again: after a clean stop with all settled, and after a crash with nothing settled.
+//! Time to restart: after a clean stop with everything compacted, and after a crash with nothing compacted.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The release server as a process of its own.
+//! Release server in a process of its own.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

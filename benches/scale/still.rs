@@ -1,4 +1,4 @@
-//! When a server that nobody writes to has done what it does in such moments: its files stay as they are.
+//! Wait for an idle server: its maintenance is done once its files stop changing.
 
 use std::fs;
 use std::path::Path;

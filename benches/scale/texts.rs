@@ -1,4 +1,4 @@
-//! The items that are written: the same ones in each run.
+//! Items to write, the same in each run.
 
 use std::fmt::Write as _;
 

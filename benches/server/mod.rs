@@ -1,4 +1,4 @@
-//! The server that a benchmark measures: started on a free port, ended with the benchmark.
+//! Server that a benchmark measures: started on a free port, ended with the benchmark.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the estimates of a running server with real tokenizers, on sixty boards in each format.
+"""Comparison of a running server's token estimates with real tokenizers, on sixty boards in each format.
 
     check.py FOLDER URL [SEED]
 
-FOLDER is that of `fit`. Each board has steps of one kind of text, or of several. The bar: never more than 5 % too low, and at
-most a third too high in 95 of 100. Exits with 1 where it is not reached.
+FOLDER is that of `fit`. Each board has steps of one kind of text, or of several. The bar: never more than 5 % too low,
+and at most a third too high in 95 of 100. Exits with 1 if an estimate misses it.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Texts as agents' boards have them: lines of JSON {"kind", "text"}.
+"""Texts like those on agents' boards, as lines of JSON {"kind", "text"}.
 
     texts.py FOLDER SEED
 

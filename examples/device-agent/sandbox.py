@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tool server for the examples: files, charts and programs of one directory, over MCP's standard streams.
+"""Tool server for the examples: files, charts and programs of one directory, over MCP's standard streams.
 
     sandbox.py DIRECTORY [PROGRAM...]
 

@@ -1,7 +1,7 @@
-//! Tools that put a request to the client while it waits, as sessions allow up to 2025-11-25.
+//! Tools that send the client a request while it waits, as sessions allow up to 2025-11-25.
 //!
-//! The request reaches the client in the answer to its call, which is all that the suite looks at. What the client
-//! answers reaches nobody: the door has no sessions. The board's own tools do not ask in this way.
+//! The request reaches the client in the answer to its call, which is all that the suite checks. The client's answer is
+//! dropped, since the door has no sessions. The board's own tools never ask in this way.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tools that answer at once, or after notices of progress and of their log.
+//! Tools that answer at once, or after notifications of progress and log messages.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The fixtures, by noun. The suite calls them by name, and says what each must do.
+//! Fixtures by noun. The suite calls them by name, and defines the behaviour of each.
 
 use blackboard::mcp::{Context, Extra, Maybe};
 use blackboard::service::Service;

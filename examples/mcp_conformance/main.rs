@@ -1,6 +1,6 @@
-//! A server with the fixtures of the MCP conformance suite beside the board's own tools, for `tests/mcp/conformance/run`.
+//! Server with the fixtures of the MCP conformance suite beside the board's own tools.
 //!
-//! It prints the address of its MCP door, and ends when its standard input does.
+//! `tests/mcp/conformance/run` starts it. It prints the address of its MCP door, and ends with its standard input.
 #![expect(clippy::print_stdout, reason = "the address is for the program that started this one")]
 
 mod asking;

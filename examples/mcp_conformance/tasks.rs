@@ -1,4 +1,4 @@
-//! Tools that become tasks where the client follows tasks.
+//! Tools that become tasks if the client supports tasks.
 
 use std::time::Duration;
 

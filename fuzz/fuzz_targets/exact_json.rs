@@ -1,7 +1,7 @@
 //! Arbitrary bytes as JSON: no panic, rewritten text has the same value, and merge patches give what `serde_json` gives.
 //!
-//! With `EXACT_JSON_TELL` in the environment, each document is printed with its text as Python would write it, as a line of
-//! JSON, so that a running Python can judge it.
+//! With `EXACT_JSON_TELL` in the environment, each document is printed with its text as Python would write it, as a
+//! line of JSON, so that a running Python can check it.
 #![no_main]
 
 use std::env;

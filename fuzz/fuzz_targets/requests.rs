@@ -1,4 +1,4 @@
-//! Arbitrary requests to a whole server without its sockets: no panic, no 500, and no answer that does not come.
+//! Arbitrary requests to a whole server without its sockets: no panic, no 500, no hang.
 //!
 //! An input is a number of requests, each ended by a NUL: a line of method and path, headers, an empty line, the body.
 #![no_main]

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as the bodies of stored commits, as a summary, and as the parts of a base: no panic; what is read is written
-//! equally, and is admitted before it is applied. An input has its bodies or parts one after the other, with a NUL between.
+//! Arbitrary bytes as stored commits, a summary, or the parts of a base: no panic. What is read is written back
+//! equally, and is admitted before it is applied. The bodies or parts of an input are separated by NUL.
 #![no_main]
 
 use blackboard::board::stored::{

@@ -1,4 +1,4 @@
-//! The example run, on a server that knows nothing of it.
+//! Example run of `blackboard demo`: its content, restarts, people and tokens.
 
 use rustix::process::Signal;
 use serde_json::Value;

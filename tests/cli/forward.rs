@@ -1,4 +1,4 @@
-//! Webhooks: signed, in order, and nothing missed, whatever is killed.
+//! Webhooks of `forward`: signed, in order, and none missed during kills.
 
 mod receiver;
 

@@ -1,4 +1,4 @@
-//! The guide's blocks of commands, run as they are pasted.
+//! Commands of the guide's blocks, pasted and run.
 
 use std::env;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The commands on a server, as people and scripts run them, against a real server.
+//! Commands that talk to a server, run against a real one as people and scripts do.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

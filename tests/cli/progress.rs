@@ -1,4 +1,4 @@
-//! Progress bars: on a terminal only, and gone at the end.
+//! Progress bars: shown on a terminal only, and erased at the end.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! Every class of refusal: one clear line, its exit code, and never a token.
+//! Refusals of every class: one clear line, an exit code, and never a token.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! A server in a directory of its own, and commands that are run against it.
+//! Server in a new directory, and commands against it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};

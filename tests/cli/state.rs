@@ -1,4 +1,4 @@
-//! The state, and the pause of an agent in it.
+//! State commands, and the pause of an agent.
 
 use crate::server::{Server, finished};
 

@@ -1,4 +1,4 @@
-//! The tail of a session: in order, once, through restarts of the server.
+//! Tail of a session: events in order, once each, through restarts of the server.
 
 use rustix::process::Signal;
 use serde_json::Value;

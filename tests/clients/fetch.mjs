@@ -1,4 +1,4 @@
-// Node's fetch with URLSearchParams, as a script would use it.
+// Requests by Node's fetch and URLSearchParams, as a script would use them.
 //
 //     node tests/clients/fetch.mjs http://127.0.0.1:8733
 

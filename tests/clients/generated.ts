@@ -1,4 +1,4 @@
-// The document's own client: types by openapi-typescript, requests by openapi-fetch.
+// Client generated from the document: types by openapi-typescript, requests by openapi-fetch.
 //
 //     node target/clients/generated.js http://127.0.0.1:8733
 

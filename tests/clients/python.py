@@ -1,4 +1,4 @@
-"""httpx, requests and curl, used as a script would use them.
+"""Requests by httpx, requests and curl, as a script would use them.
 
     target/venv-tools/bin/python tests/clients/python.py http://127.0.0.1:8733
 """

@@ -1,4 +1,4 @@
-//! The commands that documents, the page, errors and help print: the binary's own parser takes each.
+//! Commands in documents, the page, errors and help: each is parsed by the binary's own parser.
 //!
 //! - A command begins with the word `blackboard`, or with `cargo run … --`, and ends where a shell ends it, or at the quote or
 //!   tag that it stands in. Lists of arguments, as of hosts of MCP, are commands too.

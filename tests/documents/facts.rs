@@ -1,4 +1,4 @@
-//! Facts that stand in documents and in the code too: modules, options, variables, bounds, codes, routes.
+//! Facts that documents repeat from the code: modules, options, variables, bounds, codes, routes.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The documents: their links, commands, files, lengths, facts, and the tests that they name.
+//! Documents: their links, commands, files, lengths, facts, and the tests that they name.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

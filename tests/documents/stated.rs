@@ -1,4 +1,4 @@
-//! Sentences of documents with a quantity that is a constant of the code.
+//! Sentences of documents that state a constant of the code.
 
 use crate::bounds::{constant, quantity};
 use crate::facts::read;

@@ -1,4 +1,4 @@
-//! Pages whose entries are cached show each entry as it is now, whatever changed it.
+//! Pages from cached entries: each entry is shown in its current form, whatever changed it.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A server inside the test, on a clock that the test moves; otherwise as `blackboard serve` runs it.
+//! Server inside the test, on a clock that the test sets; otherwise started like `blackboard serve`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,4 +1,4 @@
-//! A server with memory for one board: evicted boards come back unchanged.
+//! Server with memory for one board: evicted boards come back unchanged.
 
 use reqwest::{Method, header::IF_NONE_MATCH};
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! The recipe of the blackboard for information discovery: a main agent posts requests to nobody in particular, and
-//! agents volunteer for those that they can answer.
+//! Recipe for information discovery: agents volunteer for requests that nobody was assigned.
 
 use reqwest::Method;
 use serde_json::{Value, json};

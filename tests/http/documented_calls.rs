@@ -1,4 +1,4 @@
-//! Calls that the original documents without having them: one request each.
+//! Calls that the original documents but does not implement: one request each.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The curl sessions of README, tutorial and guide, pasted as they stand.
+//! Curl sessions of README, tutorial and guide, pasted and run.
 
 use std::fs;
 use std::path::Path;

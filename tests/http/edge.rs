@@ -1,4 +1,4 @@
-//! The server as a whole: health, content coding, addresses.
+//! Edge of the server: health, content coding, addresses.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! Modes of files: nothing under the data directory is another user's to read, whatever the directory's own mode.
+//! File modes: nothing under the data directory is readable by other users.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! The first token of a data directory, and the way back to none.
+//! First token of a data directory, and the way back to none.
 
 use std::fs;
 use std::io::Write as _;

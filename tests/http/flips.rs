@@ -1,4 +1,4 @@
-//! Changed bits in each kind of row: reported, limited to one session, no bar to others.
+//! Changed bits in each kind of row: reported, limited to one session, harmless to others.
 
 use std::path::{Path, PathBuf};
 

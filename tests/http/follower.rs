@@ -1,4 +1,4 @@
-//! A reader of server-sent events over connections that break anywhere, even within a frame.
+//! Reader of server-sent events over connections that break anywhere, even within a frame.
 //!
 //! As browsers do, it takes a frame once its blank line has come; what was torn is gone with its connection.
 

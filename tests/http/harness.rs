@@ -1,4 +1,4 @@
-//! A real server in a directory of its own: started, stopped, killed and restarted.
+//! Real server in a new directory: started, stopped, killed and restarted.
 //!
 //! Its log is shown if the test fails, and otherwise searched for secrets that no log may contain.
 

@@ -1,4 +1,4 @@
-//! Refusals that say what would be right.
+//! Refusals with a remedy: known statuses, media types, parameters and routes.
 
 use reqwest::Method;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Damage of the search index: met by a write, a query or a start, it ends with a new index of everything.
+//! Damage of the search index, met by a write, a query or a start: the index is rebuilt whole.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;

@@ -1,4 +1,4 @@
-//! Lists by label and prefix: correct after any change, without a search of all sessions.
+//! Lists by label and prefix: correct after any change, without scanning all sessions.
 
 use reqwest::Method;
 use serde_json::json;

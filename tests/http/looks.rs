@@ -1,4 +1,4 @@
-//! Read-only commands: no file changed, and no store created beside remains of one.
+//! Read-only commands: no file changed, and no store created beside the remains of one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

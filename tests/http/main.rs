@@ -1,4 +1,4 @@
-//! The contract, checked against a real server: each file is a noun or a promise of it.
+//! Contract tests against a real server: each file is a noun or a promise.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

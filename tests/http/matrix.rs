@@ -1,4 +1,4 @@
-//! Access: every operation of the document, by each kind of caller.
+//! Access matrix: every operation of the document by each kind of caller.
 //!
 //! An operation that has no row here fails the test, so that none comes without somebody having thought of it.
 

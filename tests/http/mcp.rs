@@ -1,4 +1,4 @@
-//! MCP: what the protocol's clients cannot see for themselves: exact numbers, keys, departures, the log.
+//! MCP door, beyond what its clients check: exact numbers, keys, disconnects, the log.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! U+0000, which a text of PostgreSQL cannot hold, in every text that a client stores or filters by.
+//! U+0000 in every text that a client stores or filters by, which PostgreSQL cannot hold.
 
 use reqwest::Method;
 use serde_json::{Value, json};

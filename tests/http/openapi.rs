@@ -1,4 +1,4 @@
-//! The OpenAPI document: equal as file, command and route; its page needs no network.
+//! OpenAPI document: equal as file, command and route; its page needs no network.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Events by long poll.
+//! Long polls for events.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;

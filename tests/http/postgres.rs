@@ -1,4 +1,4 @@
-//! Looks into a server's PostgreSQL schema.
+//! Queries on a server's PostgreSQL schema, for tests.
 
 use std::thread;
 

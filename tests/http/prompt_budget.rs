@@ -1,4 +1,4 @@
-//! Prompts within a token budget: omitted parts, their order, and the headers that tell.
+//! Prompts within a token budget: omitted parts, their order, and the headers that report them.
 
 use base64::Engine as _;
 use proptest::prelude::*;

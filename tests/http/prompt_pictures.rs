@@ -1,4 +1,4 @@
-//! Pictures that a provider rejects or cannot read: scaled, converted, or a line of the prompt.
+//! Pictures that a provider rejects or cannot read: scaled, converted, or replaced by a line.
 
 use std::io::Cursor;
 

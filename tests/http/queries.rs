@@ -1,4 +1,4 @@
-//! Queries as people type them, in the scripts that they write: each with texts that it finds and texts that it does not.
+//! Search queries as people type them, in many scripts: each with matching and other texts.
 
 use std::collections::BTreeSet;
 

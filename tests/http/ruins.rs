@@ -1,4 +1,4 @@
-//! Emptied or overwritten files of a data directory: refused with a remedy, never called sound.
+//! Emptied or overwritten files of a data directory: rejected with a remedy, never called sound.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;

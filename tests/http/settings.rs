@@ -1,4 +1,4 @@
-//! Settings taken over from UFO: history keys, storing screenshots, question-answer pairs.
+//! Settings adopted from UFO: history keys, storing screenshots, question-answer pairs.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The data directory: one server at a time, and flipped bytes found.
+//! Data directory: one server at a time, and flipped bits found.
 
 use std::fs;
 use std::path::{Path, PathBuf};

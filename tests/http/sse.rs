@@ -1,4 +1,4 @@
-//! A reader of server-sent events, frame by frame.
+//! Reader of server-sent events, frame by frame.
 
 use std::collections::VecDeque;
 

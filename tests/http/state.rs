@@ -1,4 +1,4 @@
-//! The state: one JSON document per session, read, written and deleted as sent.
+//! State of a session: one JSON document, read, written and deleted as sent.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Images without known sessions: kept aside after a lost log, never a new store.
+//! Images without known sessions: quarantined after a lost log, never taken for a new store.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The web page's door: files and their caching, the login of a browser, and writes from foreign pages.
+//! Door of the web page: files and their caching, login, and writes from foreign pages.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! The player of vectors: each played on a board by the contract's table, with differences told.
+//! Player of vectors: each is played on a board by the contract's table, and differences are reported.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Vectors of the original Python classes, played against the server.
 //!
-//! `vectors_shared.json` was made by running the original; each difference from it is listed here
-//! by name, and one that is listed must occur.
+//! `vectors_shared.json` was made by running the original. Each difference from it is listed here by name, and a listed
+//! one must occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 

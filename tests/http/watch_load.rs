@@ -1,4 +1,4 @@
-//! Four writers that repeat each write until acknowledged, over kills of the server.
+//! Load of four writers that repeat each write until acknowledged, over kills of the server.
 
 use std::time::Duration;
 

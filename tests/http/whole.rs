@@ -1,4 +1,4 @@
-//! Everything that a session shows, to compare before and after a refused write.
+//! Whole view of a session, to compare before and after a rejected write.
 
 use reqwest::RequestBuilder;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Sixteen workers over one log of requests: each is done once, in the order of the plans.
+//! Workers, sixteen on one log of requests: each request is done once, in the order of the plans.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-"""One thin face for the clients of either generation, so that each case is written once.
+"""Common interface of the clients of either generation, so that each case is written once.
 
-What a client gets is handed on as JSON with the protocol's names.
+Results are passed on as JSON with the protocol's names.
 """
 
 from __future__ import annotations

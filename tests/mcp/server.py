@@ -1,4 +1,4 @@
-"""A server under test, its boards over plain HTTP, and the protocol without a client library."""
+"""Server under test, its boards over plain HTTP, and the protocol without a client library."""
 
 from __future__ import annotations
 

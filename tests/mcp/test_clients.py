@@ -1,4 +1,4 @@
-"""The same cases for each client library and generation."""
+"""Cases that each client library and generation runs alike."""
 
 from __future__ import annotations
 

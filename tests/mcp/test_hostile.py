@@ -1,4 +1,4 @@
-"""Hostile messages and arguments end as results, protocol errors or 4xx, and change nothing that they may not."""
+"""Hostile messages and arguments: results, protocol errors or 4xx, and no forbidden change."""
 
 from __future__ import annotations
 

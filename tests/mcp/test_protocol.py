@@ -1,4 +1,4 @@
-"""The protocol without a client library: what the newer generation has, budgets, exact numbers, waits."""
+"""Protocol without a client library: additions of the newer generation, budgets, exact numbers, waits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A scripted model: a state machine that knows only what a host would show to a model.
+"""Scripted model: a state machine that knows only what a host shows to a model.
 
-It sees names, descriptions, schemas, the instructions, and what results say under `next`. It chooses tools by their
+It sees names, descriptions, schemas, the instructions, and the texts under `next` in results. It chooses tools by their
 words, and fills arguments from the schema, the example, and the facts of earlier results.
 """
 

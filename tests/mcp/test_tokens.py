@@ -1,4 +1,4 @@
-"""The rights of a token through the door: the rules of HTTP, and no more."""
+"""Rights of a token through the MCP door: exactly those over HTTP."""
 
 from __future__ import annotations
 

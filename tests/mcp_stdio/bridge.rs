@@ -1,4 +1,4 @@
-//! `blackboard mcp` as a host starts it: lines in, lines out.
+//! Bridge `blackboard mcp` as a host starts it: lines in, lines out.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};

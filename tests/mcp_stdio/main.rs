@@ -1,4 +1,4 @@
-//! The stdio bridge against scripted servers, over the pipes and the network that a host has.
+//! Stdio bridge against scripted servers, over pipes and the network as a host has them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

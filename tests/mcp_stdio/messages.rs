@@ -1,4 +1,4 @@
-//! Messages both ways: their exact text, their order, their headers, and how the bridge ends.
+//! Messages in both directions: their exact text, order and headers, and the end of the bridge.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex};

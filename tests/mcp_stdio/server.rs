@@ -1,4 +1,4 @@
-//! A server that plays scripted answers, byte by byte where that matters.
+//! Scripted server, which controls its answers byte by byte.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

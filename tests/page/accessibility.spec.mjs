@@ -1,4 +1,4 @@
-// Every view without a violation that axe finds (WCAG A and AA), in both themes, wide and narrow.
+// Accessibility: every view, in both themes, wide and narrow, without a violation by axe (WCAG A and AA).
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

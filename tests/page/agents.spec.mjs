@@ -1,4 +1,4 @@
-// Agents: the moves of the server's state machine, directives as asked for and as obeyed, memory and costs.
+// Agents: moves of the server's state machine, directives as requested and as obeyed, memory and costs.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

@@ -1,4 +1,4 @@
-// The commands that the page prints: each is pasted into a shell, as somebody new would.
+// Commands that the page prints: each is pasted into a shell and run.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// A real server and a real browser for each file of specs.
+// Real server and real browser for each file of specs.
 //
 // BLACKBOARD_BIN names the server's binary, CHROMIUM the browser's. A spec fails on an error in the browser's console, and
 // on a request to another origin.

@@ -1,4 +1,4 @@
-// The view Past: the slider, boards at revisions, changes, comparisons, histories of paths, fork and restore.
+// View Past: the slider, boards at revisions, changes, comparisons, histories of paths, fork and restore.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

@@ -1,4 +1,4 @@
-// The view Prompt: formats, options in the address, tokens, live, differences.
+// View Prompt: formats, options in the address, tokens, live updates, differences.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

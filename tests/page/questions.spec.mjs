@@ -1,4 +1,4 @@
-// Questions: answers in place, what others answer, and unsent texts.
+// Questions: answers in place, answers by others, and unsent texts.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

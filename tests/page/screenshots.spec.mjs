@@ -1,4 +1,4 @@
-// The view Screenshots: a windowed gallery that follows, one image large, two compared.
+// View Screenshots: a windowed gallery that follows, one image enlarged, two compared.
 
 import assert from "node:assert/strict";
 import { deflateSync, crc32 } from "node:zlib";

@@ -1,4 +1,4 @@
-// The view Search: as one types, filters in the address, pages, links.
+// View Search: results while typing, filters in the address, pages, links.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

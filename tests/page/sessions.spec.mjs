@@ -1,4 +1,4 @@
-// The list of sessions, the palette, themes, and the log-in.
+// List of sessions, the palette, themes, and the log-in.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

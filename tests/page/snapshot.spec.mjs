@@ -1,4 +1,4 @@
-// A session at a revision as one HTML file: saved, opened without a server, and what it shows.
+// Session at a revision as one HTML file: saved, opened without a server, and its content.
 
 import assert from "node:assert/strict";
 import { copyFile, mkdtemp, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// The view State: tree, filter, live changes, edits by compare-and-set.
+// View State: tree, filter, live changes, edits by compare-and-set.
 
 import assert from "node:assert/strict";
 import { describe, board, visit } from "./harness.mjs";

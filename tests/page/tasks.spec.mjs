@@ -1,4 +1,4 @@
-// Tasks: states, attempts, the graph of what waits for what, and a long list.
+// Tasks: states, attempts, the graph of dependencies, and a long list.
 
 import assert from "node:assert/strict";
 import { describe, board } from "./harness.mjs";

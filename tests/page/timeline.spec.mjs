@@ -1,4 +1,4 @@
-// The timeline: groups, live entries, filters, the drawer, a restart, hostile items, long sessions.
+// Timeline: groups, live entries, filters, the drawer, a restart, hostile items, long sessions.
 
 import assert from "node:assert/strict";
 import { board, describe } from "./harness.mjs";

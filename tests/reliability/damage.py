@@ -1,4 +1,4 @@
-"""Damage of files: told, or harmless, never wrong without a word; and the sound sessions come out by `salvage`.
+"""Damage of files: reported or harmless, never a silent error; `salvage` rescues the sound sessions.
 
 A store is made by writers that know their boards, in two states. Then one file of a copy is damaged: a bit flipped, a sector
 or a page zeroed, a page written over another, two pages exchanged, its end cut off, the whole file lost, or put back to the

@@ -1,4 +1,4 @@
-"""A disk at a power cut: what it may hold, from a record of all that was done to a directory.
+"""Disk at a power cut: its possible contents, from a record of every operation on a directory.
 
 `recorder.c` writes the record. A `Disk` follows it to a moment and keeps two things apart: what is durable, and what
 was done since without a sync. `Disk.write_to` makes a directory of what is durable and of a random part of the rest: each

@@ -1,4 +1,4 @@
-"""Tests that stand elsewhere in the repository, run as pieces: each ends with 0, or a promise is broken."""
+"""Tests from other folders, run as pieces: each exits with 0, or a promise is broken."""
 
 import os
 import subprocess

@@ -1,8 +1,7 @@
-"""Failing calls: the n-th sync, write, rename, unlink, open, link or mmap of a fixed run fails, for every n.
+"""Failing calls: the n-th sync, write, rename, unlink, open, link or mmap of a fixed run, for every n.
 
-Whatever then is answered, the next start shows each session as a revision that was known left it, or a later one, and
-`check` finds the store sound. A server that does not start under the fault is well; one that does not start after
-it is not.
+Whatever the answer, the next start shows each session at an acknowledged revision or a later one, and `check` finds the
+store sound. A server may refuse to start during the fault, but not after it.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Damage of the search index while it is written to: all is found again, and nothing else is harmed.
+"""Damage of the search index during writes: everything is found again, and nothing else is harmed.
 
 Items are appended and searched; meanwhile sectors and pages of the index and of its log are overwritten, bits flipped and
 ends cut off, several times in a row. After that, and again after a kill and a restart, a search must find what was written

@@ -1,4 +1,4 @@
-"""kill -9: nothing acknowledged is lost, doubled or out of order, whatever is going on.
+"""Kills (SIGKILL) under load: nothing acknowledged is lost, duplicated or out of order.
 
 Processes append to sessions of their own as fast as they are answered; beside them go writers that know the board of each
 revision (`load.py`), forks and their deletion, purges, backups, a session whose history is limited, and in every second

@@ -1,4 +1,4 @@
-"""Writers that know what they were told, and a judge that compares it with what a server shows.
+"""Writers that remember every acknowledgement, and a judge that compares them with the server.
 
 Each session has one writer, so its history is a sequence: the writer predicts the board of each revision before it sends
 the request that makes it. A server must then show the board of one revision: of the last that was acknowledged or shown

@@ -1,4 +1,4 @@
-"""Puts many mutants into the code at once, each behind a switch that the environment turns."""
+"""Mutants of the code, built in together, each behind a switch in the environment."""
 
 from dataclasses import dataclass, field
 

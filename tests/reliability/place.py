@@ -1,4 +1,4 @@
-"""Where trials happen: a directory for their files, the server's binary, the recorder, chance from a seed."""
+"""Place of a trial: a directory for its files, the server's binary, the recorder, and a seed."""
 
 import copy
 import os

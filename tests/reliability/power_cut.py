@@ -1,4 +1,4 @@
-"""Power cuts: what was acknowledged or shown is there, whatever the disk kept of the rest, and also of a recovery.
+"""Power cuts: acknowledged or shown commits survive, whatever the disk kept of the rest, even in a recovery.
 
 A server works under `recorder.c` for a while. Then, for moments drawn by chance, a directory is made of what the disk may hold
 (`disk.py`), a server is started on it, and must show each session as it was when a revision that was known, or a later

@@ -1,4 +1,4 @@
-/* Preloaded into a server: records what it does to the files of one directory, and fails calls on command.
+/* Library preloaded into a server: records operations on the files of one directory, and fails calls on command.
  *
  *   RECORD_ROOT=DIR     the directory, absolute; files ending in -shm are left out, since SQLite makes them anew
  *   RECORD_LOG=FILE     where the record goes: a sequence of records as disk.py reads them

@@ -1,5 +1,4 @@
-"""Upgrades: the next version takes the data of this one, also where its first start was cut off at any moment; this version
-rejects what the next one wrote, and changes nothing.
+"""Upgrades: the next version reads this one's data, even after a start cut off midway, and never the reverse.
 
 The next version has a step more in its schema (`tests/next_version`). A piece has this version fill a directory and kills it,
 opens a copy by the next version with a recorder, and compares each answer; then, for moments drawn by chance, makes a

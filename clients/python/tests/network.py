@@ -1,4 +1,4 @@
-"""Networks that fail: a proxy that cuts connections, and a server that answers what a test says."""
+"""Failing networks: a proxy that cuts connections, and a server with scripted answers."""
 
 from __future__ import annotations
 

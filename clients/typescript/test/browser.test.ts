@@ -1,4 +1,4 @@
-/** The client, bundled, in Debian's Chromium, against a server that allows the page's origin. */
+/** Client in Debian's Chromium, bundled, against a server that allows the page's origin. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** Writes over kills and cuts: none lost, none doubled, no error. */
+/** Writes during kills and cut connections: none lost, none duplicated, no error. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

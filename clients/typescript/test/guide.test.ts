@@ -1,4 +1,4 @@
-/** The guide: its blocks, compiled with the tests as one module, run and print what their comments say. */
+/** Blocks of the guide, compiled as one module: each runs and prints what its comments say. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

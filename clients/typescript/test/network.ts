@@ -1,5 +1,5 @@
 /**
- * What may be between a client and a server: proxies that cut, and servers that are none of ours.
+ * Networks between client and server: proxies that cut connections, and foreign servers.
  */
 
 import { once } from "node:events";

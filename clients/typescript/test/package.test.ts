@@ -1,4 +1,4 @@
-/** The package as it is published: complete, and typed for those who install it. */
+/** Package as it is published: complete, and typed for those who install it. */
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-/** The client in a page: bundled, loaded by a browser, and called by `browser.test.ts`. */
+/** Client in a page: bundled, loaded by a browser, and called by `browser.test.ts`. */
 
 import { createClient, Problem } from "agent-blackboard";
 import type { BoardEvent } from "agent-blackboard";

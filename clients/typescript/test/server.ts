@@ -1,5 +1,5 @@
 /**
- * A server under test: the real one, on a free port, with a directory of its own.
+ * Server under test: the real one, on a free port, with a new directory.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
-//! The blackboard: an HTTP client of one session, in the name of one agent.
+//! Client of the blackboard: HTTP requests about one session, in the name of one agent.
 //!
-//! Every layer above speaks to other processes through it and through nothing else.
+//! Every layer above reaches other processes through it alone.
 
 use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
-//! The command layer: what is done to a device, and the two ways to it.
+//! Command layer: commands to a device, run in the process or sent through the board.
 //!
-//! A command is a tool and its parameters. In the process it is run at once. Through the board it is a request that is
-//! addressed to a device, and its result what the device's client finishes it with.
+//! A command is a tool and its parameters. In the process it runs at once. Through the board it is a request to a
+//! device, whose client finishes it with the result.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! The device's side of the command layer: it claims, checks, runs and finishes.
+//! Device's side of the command layer: claims commands, checks, runs and finishes them.
 //!
-//! A device trusts no agent: what its allow-list does not name, or what does not fit the tool's schema, is not run.
+//! A device trusts no agent: a command that is not on its allow-list, or does not fit the tool's schema, is not run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Agents of three layers on one blackboard; this file is the map.
 //!
-//! From the top down: [`registry`] and [`agents`] say which agents there are; [`state`] decides when something is done,
-//! [`strategy`] what, [`command`] how; [`device`] does it with tools that speak [`mcp`]. [`model`] is
-//! the mind, [`board`] what all of them share. What fails is a [`board::Error`]; a tool's failure is a result.
+//! From the top down: [`registry`] and [`agents`] list the agents; [`state`] decides when to act, [`strategy`] what to
+//! do, [`command`] how; [`device`] does it with tools that speak [`mcp`]. [`model`] makes decisions, and all share the
+//! [`board`]. Failures are a [`board::Error`]; a tool's failure is a result.
 #![expect(missing_docs, reason = "a field's name says what it is; comments are for rules")]
 #![expect(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
 

@@ -1,4 +1,4 @@
-//! The processes of the examples: an agent, and the client of a device.
+//! Commands of the examples: an agent, and the client of a device.
 
 use std::collections::BTreeMap;
 use std::error::Error;

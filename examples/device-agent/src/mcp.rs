@@ -1,6 +1,7 @@
-//! MCP: a client of one tool server over its standard streams.
+//! MCP client of one tool server over its standard streams.
 //!
-//! JSON-RPC, a message per line; `rmcp`'s client would be unified into the server that the workspace's tests run.
+//! It writes JSON-RPC itself, a message per line: cargo would unify the features of `rmcp`'s client into the server
+//! that the workspace's tests run.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Write as _};

@@ -1,4 +1,4 @@
-//! The model's turn: from what an agent knows to what it decides.
+//! Model's turn: from an agent's context to its decision.
 //!
 //! [`Scripted`] reads its decisions from a file; [`Endpoint`] asks any server of `OpenAI`'s chat completions.
 

@@ -1,4 +1,4 @@
-//! The registry: which kinds of agents there are, and an agent that works on its requests.
+//! Registry of the kinds of agents, and an agent that works on its requests.
 
 use std::sync::Arc;
 

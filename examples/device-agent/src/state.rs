@@ -1,6 +1,6 @@
-//! The state layer: when an agent does what, a state machine with its status on the board.
+//! State layer: a state machine that decides when an agent acts, with its status on the board.
 //!
-//! Anyone can read the status there, and the server refuses an illegal transition. A state works by the strategies below
+//! Anyone can read the status there, and the server rejects an illegal transition. A state runs the strategies below
 //! it; [`drive`] takes one round through the states.
 
 use std::collections::BTreeMap;

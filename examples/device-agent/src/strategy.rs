@@ -1,7 +1,7 @@
-//! The strategy layer: what an agent does in a step, as strategies in four phases.
+//! Strategy layer: the work of an agent in a step, as strategies in four phases.
 //!
-//! A strategy declares which fields it needs and provides. A processor whose strategies need what none before them
-//! provides cannot be made.
+//! A strategy declares the fields that it needs and provides. A processor is rejected if a strategy needs a field that
+//! none before it provides.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

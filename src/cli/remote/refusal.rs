@@ -6,7 +6,6 @@ use std::io;
 
 use hyper::StatusCode;
 
-use super::demo::Unwritable;
 use super::forward::Stopped;
 use super::place::InvalidJson;
 use crate::board::SessionName;
@@ -56,9 +55,9 @@ pub(in crate::cli) enum Refusal {
     /// The demonstration would mix with what a session holds.
     #[error("session {session} exists; name a new one, or none")]
     Occupied { session: SessionName },
-    /// A part of the demonstration cannot be written.
-    #[error(transparent)]
-    Unwritable(#[from] Unwritable),
+    /// A call of the recorded example run is none.
+    #[error("the example run within this program is damaged")]
+    Recording(#[source] serde_json::Error),
     /// An event is none.
     #[error("an event is not what a Blackboard server sends")]
     Event(#[source] serde_json::Error),
@@ -86,7 +85,7 @@ impl Refusal {
     /// Returns the exit code of the process.
     pub(in crate::cli) fn exit_code(&self) -> u8 {
         match self {
-            Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Unwritable(_) => 1,
+            Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Recording(_) => 1,
             Self::Json(_) | Self::Address { .. } | Self::IsFile { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on loopback, which checks each signature and answers as it is told.
+//! Receiver of webhooks on loopback, which checks each signature and answers as instructed.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! A client's choices: by a seed and by earlier answers.
+//! Choices of a client: by a seed and by earlier answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Recorded calls and answers, and the model that says which answers fit a board.
+//! Recorded calls and answers, and the model that decides which answers fit a board.
 //!
 //! The board here is a few numbers under `state`, each with its tag, and the requests and questions of `tasks.rs`. The
 //! model knows nothing of revisions; those are `revisions.rs`'s.

@@ -1,4 +1,4 @@
-//! The check by revisions: answers name revisions, which fix the order of writes.
+//! Linearizability by revisions: answers name revisions, which fix the order of writes.
 //!
 //! That leaves nothing to search: a history is sorted, looked at for what is older than it may be, and
 //! played through the model. A refusal is held to its revision as a read is: there its condition was false.

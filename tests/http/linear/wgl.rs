@@ -1,4 +1,4 @@
-//! The search for a linear order of overlapping calls (Wing, Gong and Lowe).
+//! Search for a linear order of overlapping calls (Wing, Gong and Lowe).
 //!
 //! The search is Wing and Gong's: of the calls that no unplaced one precedes, try each as the next. As Lowe
 //! has it, a pair of placed calls and state is tried once only. A call without an end may be placed

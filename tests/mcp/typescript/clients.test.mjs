@@ -1,4 +1,4 @@
-// The official TypeScript clients of both generations against the server. BLACKBOARD_BIN names its binary.
+// Official TypeScript clients of both generations against the server. BLACKBOARD_BIN names its binary.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

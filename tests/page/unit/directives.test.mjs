@@ -1,4 +1,4 @@
-// Directives as asked for and as obeyed, and an agent's way through its statuses.
+// Directives as requested and as obeyed, and an agent's path through its statuses.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

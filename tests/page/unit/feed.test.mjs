@@ -1,4 +1,4 @@
-// The feed below the history that is kept: entries of the logs as commits.
+// Feed of a session beyond its retained history: entries of the logs as commits.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The parser of JSON texts, and the state's tree made from them.
+// Parser of JSON texts, and the state's tree made from them.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,4 @@
-// A prompt's parts and shares, the difference of texts, and a search's snippets.
+// Parts of a prompt and their shares, the difference of texts, and a search's snippets.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,4 +1,4 @@
-// Options of questions, and how questions end.
+// Options of questions, and the ends of questions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Members of a JSON text keep their own numbers, order and repeated names.
+// Members of a JSON text: their own numbers, order and repeated names are kept.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The gallery's geometry, and zoom and pan.
+// Geometry of the gallery, and zoom and pan.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The file of a session: every value is a text in it, and bounded.
+// HTML file of a session: every value is a text in it, and bounded.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The moves between statuses, and the places of their diagram.
+// Moves between statuses, and their places in the diagram.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

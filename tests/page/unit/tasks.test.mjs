@@ -1,4 +1,4 @@
-// States of requests, what waits for what, and the layers of the graph.
+// States of requests, their dependencies, and the layers of the graph.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

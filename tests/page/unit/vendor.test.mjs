@@ -1,4 +1,4 @@
-// The libraries in vendor/ are those of vendor.json, and few.
+// Libraries in vendor/: those of vendor.json, and few.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";

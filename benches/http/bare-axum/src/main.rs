@@ -1,8 +1,8 @@
-//! The baseline of `benches/http/run` and `benches/watchers.rs`: axum with no parsing, no board and no disk behind it.
+//! Baseline of `benches/http/run` and `benches/watchers.rs`: axum without parsing, board or disk.
 //!
-//! `POST /item` reads the body and answers as the server does, header for header and byte for byte of
-//! the same length; `GET /static` answers with the file that the command line names, `GET /events` with that file for each item
-//! posted meanwhile. The allocator, the runtime and `TCP_NODELAY` are the server's.
+//! `POST /item` reads the body and answers with the server's headers and a body of the same length; `GET /static`
+//! answers with the file named on the command line, and `GET /events` streams that file once for each item posted
+//! meanwhile. Allocator, runtime and `TCP_NODELAY` are the server's.
 
 use std::process::ExitCode;
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-"""A model of ADK that follows a script."""
+"""Scripted model for ADK."""
 
 from __future__ import annotations
 

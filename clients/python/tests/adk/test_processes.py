@@ -1,4 +1,4 @@
-"""Two processes that write one session, and one that is killed."""
+"""Processes that share one ADK session: two writers, and one that is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writer of a session's events: loads, appends, and loads anew when it is stale, until its events are stored.
+"""Writer of a session's events: loads, appends, and reloads when stale, until its events are stored.
 
 It prints `ready` and begins at the first line that it is given.
 """

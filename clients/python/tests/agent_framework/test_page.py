@@ -1,4 +1,4 @@
-"""The page of the guide."""
+"""Snippets of the guide to Microsoft Agent Framework, run unchanged."""
 
 from __future__ import annotations
 

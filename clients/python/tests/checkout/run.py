@@ -1,4 +1,4 @@
-"""Checks of a UFO checkout over the drop-in: UFO's own strategies, agents and sessions with nothing but the alias.
+"""Checks of the drop-in under a UFO checkout: UFO's own strategies, agents and sessions with nothing but the alias.
 
     git clone --depth 1 https://github.com/microsoft/UFO /tmp/UFO
     python3 -m venv /tmp/venv && . /tmp/venv/bin/activate

@@ -1,4 +1,4 @@
-"""Script of the fifty steps: whose turn it is, what the model answers, what the screen shows.
+"""Script of fifty steps: the turns, the model's answers, the screens.
 
 Everything is derived from the step's number, so that each process and each run sees the same scene.
 """

@@ -1,4 +1,4 @@
-"""Shim of the board, the least that works: each call of the original is one HTTP request by urllib."""
+"""Minimal shim of the board: each call of the original is one HTTP request by urllib."""
 
 import json
 import os

@@ -1,3 +1,5 @@
+"""Bad input of the client: addresses, names, tokens and answers, each a clear exception."""
+
 from __future__ import annotations
 
 import json

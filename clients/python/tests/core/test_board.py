@@ -1,3 +1,5 @@
+"""Board of a session through the client: prompts, screenshots, agents, history, archives."""
+
 from __future__ import annotations
 
 import base64

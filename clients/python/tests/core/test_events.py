@@ -1,3 +1,5 @@
+"""Events through the client: each commit once, over restarts, cut connections and gaps."""
+
 from __future__ import annotations
 
 import sys

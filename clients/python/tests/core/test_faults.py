@@ -1,3 +1,5 @@
+"""Faults under many processes: every write stored once, every request done once."""
+
 from __future__ import annotations
 
 import subprocess

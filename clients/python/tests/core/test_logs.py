@@ -1,3 +1,5 @@
+"""Logs through the client: appends, pages, filters and changes of entries."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Package as it is published: built, installed, and its public names."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Snippets of the guide and of the README, run unchanged."""
+
 from __future__ import annotations
 
 import sys

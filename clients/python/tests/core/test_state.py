@@ -1,3 +1,5 @@
+"""State through the client: values, paths, merges, conditions and updates."""
+
 from __future__ import annotations
 
 import threading

@@ -1,3 +1,5 @@
+"""Requests as tasks through the client: held, finished, failed, given back, renewed."""
+
 from __future__ import annotations
 
 import asyncio

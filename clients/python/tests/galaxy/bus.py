@@ -1,4 +1,4 @@
-"""Event bus and events of the shapes that Galaxy has, so that the tests need no checkout of it."""
+"""Event bus and events with Galaxy's interface, so that the tests need no checkout of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the guide, run with a bus of Galaxy's shape in the place of Galaxy's."""
+"""Snippets of the guide to Galaxy, run with the tests' event bus in place of Galaxy's."""
 
 from __future__ import annotations
 

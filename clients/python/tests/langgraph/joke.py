@@ -1,4 +1,4 @@
-"""A process that runs the prompt chain of LangGraph's guide to workflows, without a model, and kills itself on the way.
+"""Prompt chain of LangGraph's guide to workflows, without a model, as a process that kills itself midway.
 
 Arguments: the server's address, a prefix of sessions, a file that each node adds its name to, the graph (`chain` or
 `parallel`) and the node that kills the process the first time.

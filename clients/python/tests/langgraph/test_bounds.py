@@ -1,4 +1,4 @@
-"""Checkpoints beyond a bound: a clear exception, and nothing half written."""
+"""Checkpoints beyond a limit: a clear exception, and nothing written partly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills: of a graph's process, which goes on where it was, and of the server, which loses no checkpoint."""
+"""Kills of a graph's process, which resumes, and of the server, which loses no checkpoint."""
 
 from __future__ import annotations
 

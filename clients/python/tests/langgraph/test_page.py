@@ -1,4 +1,4 @@
-"""The page of the guide."""
+"""Snippets of the guide to LangGraph, run unchanged."""
 
 from __future__ import annotations
 

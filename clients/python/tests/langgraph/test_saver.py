@@ -1,4 +1,4 @@
-"""The saver's sync methods; the async ones are the same exchanges, and conform by the suite."""
+"""Sync methods of the saver; the conformance suite checks the async ones, which run the same exchanges."""
 
 from __future__ import annotations
 

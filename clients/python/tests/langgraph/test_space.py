@@ -1,4 +1,4 @@
-"""Space on the server's disk: what a thread takes, and what it leaves after pruning."""
+"""Disk space of a thread on the server, before and after pruning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BlackboardStore`: against LangGraph's own InMemoryStore, and where a store of many processes must hold more."""
+"""`BlackboardStore` beside LangGraph's InMemoryStore, and the guarantees that a store of many processes adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads for tests: checkpoints put one after another, and what a saver has of them."""
+"""Threads for tests: checkpoints put one after another, and the saver's view of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the guide for agent hosts."""
+"""Snippets of the guide for agent hosts, run unchanged."""
 
 from __future__ import annotations
 

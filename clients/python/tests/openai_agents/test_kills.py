@@ -1,4 +1,4 @@
-"""`add_items` while the server or the client is killed: no turn is doubled, none is there by half."""
+"""`add_items` while the server or the client is killed: no turn is duplicated or stored partly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of boards for any ids, as the adapters have them."""
+"""Names of boards from any ids, as the adapters make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the guide."""
+"""Snippets of the guide to the OpenAI Agents SDK, run unchanged."""
 
 from __future__ import annotations
 

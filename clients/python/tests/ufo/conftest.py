@@ -1,4 +1,4 @@
-"""Fixtures of the drop-in's tests: the process is set to a server, and forgets it after the test."""
+"""Fixtures of the drop-in's tests: each configures the process for a server, and resets it after the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions on the board: a person answers elsewhere, or the time limit does."""
+"""Questions on the board: answered by a person elsewhere, or expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong addresses and tokens, and servers that are none of ours: each a clear exception, and no write is lost."""
+"""Wrong addresses and tokens, and foreign servers: each a clear exception, and no write is lost."""
 
 from __future__ import annotations
 

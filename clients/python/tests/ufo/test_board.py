@@ -1,4 +1,4 @@
-"""Calls of the board that the original's vectors do not have: documented ones, other writers, trips."""
+"""Calls of the board beyond the original's vectors: documented ones, other writers, round trips."""
 
 from __future__ import annotations
 

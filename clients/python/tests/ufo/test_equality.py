@@ -1,4 +1,4 @@
-"""Random calls on a board and on local memories, which keep the original's ways: all results are equal."""
+"""Random calls on a board and on local memories, which behave like the original: all results are equal."""
 
 from __future__ import annotations
 

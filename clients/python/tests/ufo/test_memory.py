@@ -1,4 +1,4 @@
-"""Memories that stand alone: local as the original's, and mirrored to a log of the server."""
+"""Memories of agents: local like the original's, and mirrored to a log of the server."""
 
 from __future__ import annotations
 

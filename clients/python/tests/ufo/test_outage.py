@@ -1,4 +1,4 @@
-"""Servers that are away, hang or cut connections, and processes that end with a full outbox."""
+"""Outages: servers that are down, hang or cut connections, and processes that end with a full outbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outbox files: damaged ones, full disks, those of other sessions, and what stays in them."""
+"""Outbox files: damage, full disks, those of other sessions, and their remaining writes."""
 
 from __future__ import annotations
 

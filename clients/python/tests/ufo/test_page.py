@@ -1,3 +1,5 @@
+"""Snippets of the guide to UFO, run unchanged."""
+
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor

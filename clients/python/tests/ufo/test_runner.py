@@ -1,4 +1,4 @@
-"""Runner: a program of UFO's, and its child processes, with the modules aliased and not a line changed."""
+"""Runner of a UFO program and its child processes, with the modules aliased and no line changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! The `AppAgent`, of the lower tier: one application, observed before each decision.
+//! `AppAgent`, of the lower tier: one application, observed before each decision.
 
 use crate::agents::plain;
 use crate::registry::Kind;

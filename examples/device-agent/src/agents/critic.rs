@@ -1,4 +1,4 @@
-//! The `CriticAgent`: it reads drafts that agents made on forks of the board, and merges those that it accepts.
+//! `CriticAgent`: reads the drafts that agents made on forks of the board, and merges those that it accepts.
 
 use serde_json::{Value, json};
 

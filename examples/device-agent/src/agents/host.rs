@@ -1,4 +1,4 @@
-//! The `HostAgent`, of the upper tier: it divides a request and assigns the parts to other agents.
+//! `HostAgent`, of the upper tier: divides a request and assigns the parts to other agents.
 
 use serde_json::{Value, json};
 

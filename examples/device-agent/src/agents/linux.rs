@@ -1,4 +1,4 @@
-//! The `LinuxAgent`, of one tier: shell commands until the request is done.
+//! `LinuxAgent`, of one tier: shell commands until the request is done.
 
 use crate::agents::plain;
 use crate::registry::Kind;

@@ -1,4 +1,4 @@
-//! The kinds of agents, a file each: its strategies, and the states that only it has.
+//! Kinds of agents, a file each: its strategies and its own states.
 
 pub mod app;
 pub mod critic;

@@ -1,4 +1,4 @@
-//! Agents that work for each other: a host with two applications, three authors and a critic.
+//! Delegation between agents: a host with two applications, three authors and a critic.
 
 use serde_json::json;
 

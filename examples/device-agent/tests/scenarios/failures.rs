@@ -1,4 +1,4 @@
-//! Survival: an agent that is killed, a request that fails twice.
+//! Failures: an agent that is killed, a request that fails twice.
 
 use rustix::process::Signal;
 use serde_json::json;

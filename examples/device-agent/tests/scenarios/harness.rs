@@ -1,4 +1,4 @@
-//! A real server, and the example's processes: started, sent signals, and ended with their test.
+//! Real server, and the example's processes: started, sent signals, and ended with their test.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The layers by themselves: transitions, strategies, commands to devices that are away or die, a model, a tool server.
+//! Tests of single layers: transitions, strategies, commands to absent or dying devices, a model, a tool server.
 
 use std::time::Duration;
 

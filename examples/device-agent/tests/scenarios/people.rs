@@ -1,4 +1,4 @@
-//! People who take part: one is asked, one pauses an agent.
+//! People who take part: a question to one, a pause by another.
 
 use reqwest::Client;
 use serde_json::json;

@@ -1,28 +1,19 @@
-//! `blackboard demo`
+//! `blackboard demo`: plays a recorded example run against a server, at the pace asked for.
 
-mod canvas;
-mod deed;
-mod font;
-mod item;
-mod picture;
 mod player;
-mod story;
-mod unwritable;
 
 use std::time::Duration;
 
 use clap::Args;
-use hyper::Method;
 use serde::Deserialize;
+use tokio::time::sleep;
 use uuid::Uuid;
 
-use self::player::Player;
-pub(super) use self::unwritable::Unwritable;
+use self::player::{Player, RECORDING, through};
 use super::access;
 use super::end::End;
 use super::refusal::Refusal;
-use super::repeat::Key;
-use super::server::{Server, Write};
+use super::server::Server;
 use crate::api::address::{segment, session_url};
 use crate::board::SessionName;
 use crate::cli::connection::{Connection, foreign};
@@ -112,12 +103,16 @@ async fn play(
 ) -> Result<(), Refusal> {
     vacant(server, session).await?;
     vacant(server, draft).await?;
-    let write = Write::json(Method::PUT, session_url(session), story::SESSION.to_owned());
-    server.write(write, &Key::new()).await?;
-    print(&places(server, session).await)?;
     let mut player = Player::new(server, session, draft, time);
-    player.play().await?;
-    let about = player.about().await?;
+    // The first call makes the session.
+    let (first, rest) = RECORDING.split_once('\n').unwrap_or_default();
+    player.play(first).await?;
+    print(&places(server, session).await)?;
+    for call in rest.lines() {
+        sleep(player.pause).await;
+        player.play(call).await?;
+    }
+    let about = through(async || server.get(&session_url(session)).await).await?;
     print(&summary(session, draft, &about.read()?))
 }
 
