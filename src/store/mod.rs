@@ -3,6 +3,7 @@
 //! Acknowledged data survives any crash, or the store reports the loss. Frames are opaque bytes to an engine: it does
 //! not interpret commits or bases. Calls block, so run them on blocking threads.
 
+mod blob_store;
 mod blobs;
 mod embedded;
 mod files;
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 
 use crate::board::{Epoch, Revision, SessionId};
 
-pub use blobs::draft::BlobDraft;
+pub use blob_store::{BlobDraft, BlobStore};
 pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
@@ -32,7 +33,6 @@ pub use postgres::{
 pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
-pub use sqlite::blob_store::BlobStore;
 pub(crate) use sqlite::index::HISTORY_BYTES;
 pub use texts::{TextChange, TextFound, TextLog, TextQuery, TextStore};
 pub use types::error::StoreError;
