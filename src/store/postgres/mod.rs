@@ -24,6 +24,7 @@ mod logouts;
 mod resolve;
 mod schema;
 mod sessions;
+mod statement;
 mod texts;
 mod tokens;
 
