@@ -30,7 +30,7 @@ pub use postgres::{
     POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_SNAPSHOTS_MAX, POSTGRES_WRITERS_MAX,
     PostgresStore, PostgresUrl,
 };
-pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
+pub use shared::{Among, Head, Hint, LogoutStore, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
 pub(crate) use sqlite::index::HISTORY_BYTES;
@@ -164,6 +164,19 @@ pub trait Store: BlobStore {
     /// # Errors
     /// As for [`forget`](Self::forget).
     fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError>;
+
+    /// Returns a number that changes with each change of a token by another server.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn tokens_version(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    /// Returns the logouts that all servers follow, which accept each other's logins; `None` if each login is of one server.
+    fn logout_store(&self) -> Option<&dyn LogoutStore> {
+        None
+    }
 
     /// The store's identity; changes after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;

@@ -185,19 +185,6 @@ impl SharedStore for Common {
         self
     }
 
-    fn tokens_version(&self) -> Result<u64, StoreError> {
-        Ok(0)
-    }
-
-    /// Nobody logs in here.
-    fn log_out(&self, _logout: &LogoutRow, _max: usize) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn logouts(&self, _after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError> {
-        Ok(Vec::new())
-    }
-
     /// Hints may be lost, and here all are.
     fn on_hint(&self, _hear: Box<dyn Fn(Hint) + Send + Sync>) {}
 
