@@ -153,7 +153,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens, logins) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    tokio::spawn(keep_up(tokens.clone(), logins.clone(), shutdown.clone()));
+    if service.has_replicas() {
+        tokio::spawn(keep_up(tokens.clone(), logins.clone(), shutdown.clone()));
+    }
     let edge_options = EdgeOptions {
         allowed_hosts: config.allowed_hosts.clone(),
         cors_origins: config.cors_origins.clone(),
@@ -257,9 +259,6 @@ async fn answer_commands(
 
 /// Takes in the tokens that other servers of the store change, and the logins that they end.
 async fn keep_up(tokens: Tokens, logins: Logins, shutdown: CancellationToken) {
-    if !tokens.are_shared() {
-        return;
-    }
     let mut ticks = tokio::time::interval(TOKENS_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {

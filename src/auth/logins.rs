@@ -23,7 +23,7 @@ pub use logouts::TOKEN_LOGOUTS_MAX;
 use super::caller::LoginEnd;
 use super::{Caller, Token, TokenId, Tokens, Unauthorized};
 use crate::board::{Digest, Timestamp};
-use crate::store::{LogoutRow, SharedStore, StoreError};
+use crate::store::{LogoutRow, LogoutStore, StoreError};
 use logouts::Logouts;
 
 /// The maximum number of logins in memory; beyond, the one that was used least recently ends. Of one that is signed only the
@@ -133,7 +133,7 @@ impl Logins {
         let mut bytes = [0; ID_BYTES];
         getrandom::fill(&mut bytes)?;
         let (token, now) = (grant.token().clone(), self.0.tokens.now());
-        let is_signed = self.0.tokens.are_shared();
+        let is_signed = self.0.tokens.logout_store().is_some();
         let id = if is_signed {
             self.signed(&bytes, token.id, now)
         } else {
@@ -187,13 +187,13 @@ impl Logins {
     pub fn end(&self, id: &str) -> Result<(), StoreError> {
         let hash = Digest::of(id.as_bytes());
         if let Some(signed) = self.signed_by_any(id, self.0.tokens.now())
-            && let Some(shared) = self.0.tokens.shared()
+            && let Some(store) = self.0.tokens.logout_store()
             && self.0.tokens.holder(signed.token).is_ok()
             && !self.0.known.lock().logouts.have(signed.token, hash, signed.made_at)
         {
             let (token, login, made_at) = (signed.token.0, Some(hash), signed.made_at);
-            shared.log_out(&LogoutRow { token, login, made_at }, TOKEN_LOGOUTS_MAX)?;
-            self.read_logouts(shared)?;
+            store.log_out(&LogoutRow { token, login, made_at }, TOKEN_LOGOUTS_MAX)?;
+            self.read_logouts(store)?;
         }
         self.0.known.lock().held.remove(&hash);
         Ok(())
@@ -205,13 +205,13 @@ impl Logins {
     ///
     /// The store cannot be read.
     pub fn refresh(&self) -> Result<(), StoreError> {
-        self.0.tokens.shared().map_or(Ok(()), |shared| self.read_logouts(shared))
+        self.0.tokens.logout_store().map_or(Ok(()), |store| self.read_logouts(store))
     }
 
-    fn read_logouts(&self, shared: &dyn SharedStore) -> Result<(), StoreError> {
+    fn read_logouts(&self, store: &dyn LogoutStore) -> Result<(), StoreError> {
         let _reading = self.0.reading.lock();
         let seen = self.0.known.lock().logouts.seen();
-        let read = shared.logouts(seen)?;
+        let read = store.logouts(seen)?;
         let before = Timestamp(self.0.tokens.now().0 - LOGIN_IDLE_MS_MAX);
         let mut known = self.0.known.lock();
         let Known { held, logouts } = &mut *known;
@@ -233,7 +233,7 @@ impl Logins {
 
     /// Returns the login of an id that a server of the store signed, unless it is too old.
     fn signed_by_any(&self, id: &str, now: Timestamp) -> Option<Signed> {
-        if !self.0.tokens.are_shared() || id.len() > SIGNED_ID_MAX {
+        if self.0.tokens.logout_store().is_none() || id.len() > SIGNED_ID_MAX {
             return None;
         }
         let bytes = URL_SAFE_NO_PAD.decode(id).ok()?;

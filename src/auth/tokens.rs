@@ -21,7 +21,7 @@ use super::{
 use crate::board::{Code, Timestamp, TokenName};
 use crate::clock::Clock;
 use crate::fairness::Client;
-use crate::store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
+use crate::store::{LogoutStore, SigningKey, Store, StoreError, TokenRow};
 use refused_tokens::RefusedTokens;
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
@@ -120,7 +120,7 @@ struct Inner {
     changing: Mutex<()>,
     kept: OnceLock<KeptBecause>,
     refused: RefusedTokens,
-    /// The version of the rows that were read last, in a store that other servers write to.
+    /// The version of the rows that were read last. It is read before them, so that a change in between is seen next time.
     version: AtomicU64,
 }
 
@@ -148,6 +148,7 @@ impl Tokens {
         clock: Clock,
         limits: TokenLimits,
     ) -> Result<Self, StoreError> {
+        let version = AtomicU64::new(store.tokens_version()?);
         let mut known = Known::default();
         for row in store.tokens()? {
             known.open.cancel();
@@ -159,16 +160,7 @@ impl Tokens {
         }
         let (known, changing) = (RwLock::new(known), Mutex::default());
         let (kept, refused) = (OnceLock::new(), RefusedTokens::new(limits.rate));
-        Ok(Self(Arc::new(Inner {
-            store,
-            clock,
-            limits,
-            known,
-            changing,
-            kept,
-            refused,
-            version: AtomicU64::new(u64::MAX),
-        })))
+        Ok(Self(Arc::new(Inner { store, clock, limits, known, changing, kept, refused, version })))
     }
 
     /// The key with which the servers of the store sign.
@@ -176,15 +168,9 @@ impl Tokens {
         self.0.store.signing_key()
     }
 
-    /// Returns true if other servers may change the tokens of the store.
-    #[must_use]
-    pub fn are_shared(&self) -> bool {
-        self.shared().is_some()
-    }
-
-    /// The part of the store that other servers write to.
-    pub(super) fn shared(&self) -> Option<&dyn SharedStore> {
-        self.0.store.shared()
+    /// The logouts of the servers that accept each other's logins, if this one has such.
+    pub(super) fn logout_store(&self) -> Option<&dyn LogoutStore> {
+        self.0.store.logout_store()
     }
 
     /// Takes in what other servers of the store changed. A revocation by one holds here from then on.
@@ -193,9 +179,7 @@ impl Tokens {
     ///
     /// The store cannot be read.
     pub fn refresh(&self) -> Result<(), StoreError> {
-        let Some(shared) = self.0.store.shared() else { return Ok(()) };
-        // Read before the rows, so that a change in between is seen next time.
-        let version = shared.tokens_version()?;
+        let version = self.0.store.tokens_version()?;
         if self.0.version.load(Ordering::Acquire) == version {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 //! Acknowledged data survives any crash, or the store reports the loss. Frames are opaque bytes to an engine: it does
 //! not interpret commits or bases. Calls block, so run them on blocking threads.
 
+mod blob_store;
 mod blobs;
 mod embedded;
 mod files;
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 
 use crate::board::{Epoch, Revision, SessionId};
 
-pub use blobs::draft::BlobDraft;
+pub use blob_store::{BlobDraft, BlobStore};
 pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
@@ -29,10 +30,9 @@ pub use postgres::{
     POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_SNAPSHOTS_MAX, POSTGRES_WRITERS_MAX,
     PostgresStore, PostgresUrl,
 };
-pub use shared::{Among, Head, Hint, RowQuery, SharedStore};
+pub use shared::{Among, Head, Hint, LogoutStore, RowQuery, SharedStore};
 pub use sqlite::SqliteStore;
 pub use sqlite::backup::salvage::{Wreckage, take_out};
-pub use sqlite::blob_store::BlobStore;
 pub(crate) use sqlite::index::HISTORY_BYTES;
 pub use texts::{TextChange, TextFound, TextLog, TextQuery, TextStore};
 pub use types::error::StoreError;
@@ -164,6 +164,19 @@ pub trait Store: BlobStore {
     /// # Errors
     /// As for [`forget`](Self::forget).
     fn put_token(&self, id: uuid::Uuid, body: Option<&[u8]>) -> Result<(), StoreError>;
+
+    /// Returns a number that changes with each change of a token by another server.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn tokens_version(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    /// Returns the logouts that all servers follow, which accept each other's logins; `None` if each login is of one server.
+    fn logout_store(&self) -> Option<&dyn LogoutStore> {
+        None
+    }
 
     /// The store's identity; changes after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;

@@ -133,12 +133,12 @@ pub trait SharedStore: Store {
     /// Returns the texts by which entries are found.
     fn texts(&self) -> &dyn TextStore;
 
-    /// Returns a number that changes with each change of a token.
-    ///
-    /// # Errors
-    /// If the engine cannot be reached.
-    fn tokens_version(&self) -> Result<u64, StoreError>;
+    /// Calls `hear` at each hint from now on, on a thread that must not block. Only the first caller hears.
+    fn on_hint(&self, hear: Box<dyn Fn(Hint) + Send + Sync>);
+}
 
+/// The logouts that all servers of a store follow.
+pub trait LogoutStore {
     /// Stores a logout for a day. Beyond `max` of a token, those whose logins began first become the end of all logins with
     /// the token that began until then.
     ///
@@ -152,7 +152,4 @@ pub trait SharedStore: Store {
     /// # Errors
     /// If the engine cannot be reached.
     fn logouts(&self, after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError>;
-
-    /// Calls `hear` at each hint from now on, on a thread that must not block. Only the first caller hears.
-    fn on_hint(&self, hear: Box<dyn Fn(Hint) + Send + Sync>);
 }

@@ -10,15 +10,12 @@ use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use super::clock::open;
+use super::double::double;
 use super::service::POLICY;
 use crate::board::{Digest, Epoch, Frame, Revision, SessionId, Timestamp};
 use crate::clock::Clock;
 use crate::service::Service;
-use crate::store::{
-    Among, BlobDraft, BlobStore, EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax,
-    Pinned, RowQuery, Run, SessionRow, SharedStore, SigningKey, SqliteStore, Store, StoreError,
-    StoredBlob, SummaryRow, TextChange, TextFound, TextLog, TextQuery, TextStore, TokenRow,
-};
+use crate::store::*;
 
 /// What another server does before an append.
 type Between = Box<dyn FnMut(&SqliteStore, &[Run]) + Send>;
@@ -188,19 +185,6 @@ impl SharedStore for Common {
         self
     }
 
-    fn tokens_version(&self) -> Result<u64, StoreError> {
-        Ok(0)
-    }
-
-    /// Nobody logs in here.
-    fn log_out(&self, _logout: &LogoutRow, _max: usize) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn logouts(&self, _after: i64) -> Result<Vec<(i64, LogoutRow)>, StoreError> {
-        Ok(Vec::new())
-    }
-
     /// Hints may be lost, and here all are.
     fn on_hint(&self, _hear: Box<dyn Fn(Hint) + Send + Sync>) {}
 
@@ -251,6 +235,10 @@ impl TextStore for Common {
 }
 
 impl Store for Common {
+    double!(to store:
+        commits base read_base pin stage put_base set_base discard forget tokens put_token epoch
+        signing_key health);
+
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {
         None
     }
@@ -267,77 +255,6 @@ impl Store for Common {
         self.append_in_turn(batch, &turn)
     }
 
-    fn commits(
-        &self,
-        session: SessionId,
-        after: Revision,
-        max: PageMax,
-    ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
-        self.store.commits(session, after, max)
-    }
-
-    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
-        self.store.base(session)
-    }
-
-    fn read_base(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.read_base(session, visit)
-    }
-
-    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
-        self.store.pin(session)
-    }
-
-    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.stage(session)
-    }
-
-    fn put_base(
-        &self,
-        session: SessionId,
-        base: Revision,
-        frees: u64,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        self.store.put_base(session, base, frees, parts)
-    }
-
-    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
-        self.store.set_base(session, base)
-    }
-
-    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.discard(session)
-    }
-
-    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.store.forget(sessions)
-    }
-
-    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        self.store.tokens()
-    }
-
-    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        self.store.put_token(id, body)
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
-    }
-
-    fn signing_key(&self) -> &SigningKey {
-        self.store.signing_key()
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-
     /// Another server may go on.
     fn close(&self) -> Result<(), StoreError> {
         Ok(())
@@ -345,64 +262,7 @@ impl Store for Common {
 }
 
 impl BlobStore for Common {
-    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.store.put_blob(session, digest, bytes)
-    }
-
-    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
-        self.store.begin_blob(session)
-    }
-
-    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.store.blob(session, digest)
-    }
-
-    fn link_blobs(
-        &self,
-        from: SessionId,
-        to: SessionId,
-        digests: &mut dyn Iterator<Item = Digest>,
-    ) -> Result<(), StoreError> {
-        self.store.link_blobs(from, to, digests)
-    }
-
-    fn remove_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-        is_free: &dyn Fn() -> bool,
-    ) -> Result<bool, StoreError> {
-        self.store.remove_blob(session, digest, is_free)
-    }
-
-    fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.store.remove_blobs(sessions)
-    }
-
-    fn sweep_blobs(&self) -> Result<bool, StoreError> {
-        self.store.sweep_blobs()
-    }
-
-    fn clear_blobs(
-        &self,
-        live: &HashSet<SessionId>,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<(), StoreError> {
-        self.store.clear_blobs(live, go_on)
-    }
-
-    fn blobs_of(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs_of(session, visit)
-    }
-
-    fn blobs(
-        &self,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs(visit)
-    }
+    double!(to store:
+        put_blob begin_blob blob link_blobs remove_blob remove_blobs sweep_blobs clear_blobs
+        blobs_of blobs);
 }

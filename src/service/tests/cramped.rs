@@ -11,15 +11,12 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::clock::open;
+use super::double::double;
 use super::service::POLICY;
 use crate::board::{Digest, Revision, SessionId};
 use crate::clock::Clock;
 use crate::service::*;
-use crate::store::{
-    BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow,
-    Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, SqliteStore, Store, StoreError,
-    Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
-};
+use crate::store::*;
 
 /// A store whose disk has no room for some sessions, until there is some.
 pub(crate) struct Cramped {
@@ -113,6 +110,10 @@ pub(crate) fn start_uncompacted_at(dir: &Path, clock: Clock) -> Service {
 }
 
 impl Store for Cramped {
+    double!(to store:
+        base read_base pin stage put_base set_base discard forget tokens put_token epoch
+        signing_key health close);
+
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {
         Some(self)
     }
@@ -146,110 +147,15 @@ impl Store for Cramped {
         self.read_gate.pass();
         self.store.commits(session, after, max)
     }
-
-    fn base(&self, session: SessionId) -> Result<Option<Revision>, StoreError> {
-        self.store.base(session)
-    }
-
-    fn read_base(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.read_base(session, visit)
-    }
-
-    fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
-        self.store.pin(session)
-    }
-
-    fn stage(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.stage(session)
-    }
-
-    fn put_base(
-        &self,
-        session: SessionId,
-        base: Revision,
-        frees: u64,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        self.store.put_base(session, base, frees, parts)
-    }
-
-    fn set_base(&self, session: SessionId, base: Revision) -> Outcome {
-        self.store.set_base(session, base)
-    }
-
-    fn discard(&self, session: SessionId) -> Result<(), StoreError> {
-        self.store.discard(session)
-    }
-
-    fn forget(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
-        self.store.forget(sessions)
-    }
-
-    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
-        self.store.tokens()
-    }
-
-    fn put_token(&self, id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> {
-        self.store.put_token(id, body)
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
-    }
-
-    fn signing_key(&self) -> &SigningKey {
-        self.store.signing_key()
-    }
-
-    fn health(&self) -> Health {
-        self.store.health()
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        self.store.close()
-    }
 }
 
 impl EmbeddedStore for Cramped {
-    fn replay(
-        &self,
-        visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.replay(visit)
-    }
-
-    fn sessions(&self) -> Vec<StoredSession> {
-        self.store.sessions()
-    }
-
-    fn summaries(
-        &self,
-        visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.summaries(visit)
-    }
-
-    fn replay_journal(
-        &self,
-        visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.replay_journal(visit)
-    }
-
-    fn misfits(&self, is_over: &IsOver) -> Result<Vec<String>, StoreError> {
-        self.store.misfits(is_over)
-    }
+    double!(to store:
+        replay sessions summaries replay_journal misfits file_bytes put_snapshot read_snapshot
+        has_unpinned names free_space back_up look_at idle);
 
     fn uncompacted_bytes(&self) -> u64 {
         if self.compacts { self.store.uncompacted_bytes() } else { 0 }
-    }
-
-    fn file_bytes(&self) -> FileBytes {
-        self.store.file_bytes()
     }
 
     fn compact(
@@ -266,72 +172,10 @@ impl EmbeddedStore for Cramped {
     fn put_summaries(&self, summaries: &[SummaryRow]) -> Result<(), StoreError> {
         if self.compacts { self.store.put_summaries(summaries) } else { Ok(()) }
     }
-
-    fn put_snapshot(
-        &self,
-        session: SessionId,
-        revision: Revision,
-        parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        self.store.put_snapshot(session, revision, parts)
-    }
-
-    fn read_snapshot(
-        &self,
-        session: SessionId,
-        up_to: Revision,
-        visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
-    ) -> Result<Option<Revision>, StoreError> {
-        self.store.read_snapshot(session, up_to, visit)
-    }
-
-    fn has_unpinned(&self) -> bool {
-        self.store.has_unpinned()
-    }
-
-    fn names(&self) -> Result<Vec<NameRow>, StoreError> {
-        self.store.names()
-    }
-
-    fn back_up(
-        &self,
-        to: &Path,
-        is_over: &IsOver,
-        progress: &Progress,
-    ) -> Result<Copied, StoreError> {
-        self.store.back_up(to, is_over, progress)
-    }
-
-    fn look_at(
-        &self,
-        scratch: Option<&Path>,
-        is_over: &IsOver,
-        look: &mut dyn FnMut(&dyn EmbeddedStore),
-    ) -> Result<(), StoreError> {
-        self.store.look_at(scratch, is_over, look)
-    }
-
-    fn free_space(&self) -> Option<FreeSpace> {
-        self.store.free_space()
-    }
-
-    fn idle(&self) -> bool {
-        self.store.idle()
-    }
 }
 
 impl BlobStore for Cramped {
-    fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.store.put_blob(session, digest, bytes)
-    }
-
-    fn begin_blob(&self, session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
-        self.store.begin_blob(session)
-    }
-
-    fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.store.blob(session, digest)
-    }
+    double!(to store: put_blob begin_blob blob remove_blob sweep_blobs blobs_of blobs);
 
     fn link_blobs(
         &self,
@@ -343,22 +187,9 @@ impl BlobStore for Cramped {
         self.store.link_blobs(from, to, digests)
     }
 
-    fn remove_blob(
-        &self,
-        session: SessionId,
-        digest: Digest,
-        is_free: &dyn Fn() -> bool,
-    ) -> Result<bool, StoreError> {
-        self.store.remove_blob(session, digest, is_free)
-    }
-
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         self.gate.pass();
         self.store.remove_blobs(sessions)
-    }
-
-    fn sweep_blobs(&self) -> Result<bool, StoreError> {
-        self.store.sweep_blobs()
     }
 
     fn clear_blobs(
@@ -368,20 +199,5 @@ impl BlobStore for Cramped {
     ) -> Result<(), StoreError> {
         self.gate.pass();
         self.store.clear_blobs(live, go_on)
-    }
-
-    fn blobs_of(
-        &self,
-        session: SessionId,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs_of(session, visit)
-    }
-
-    fn blobs(
-        &self,
-        visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.store.blobs(visit)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod cold;
 pub(crate) mod common;
 pub(crate) mod cramped;
 mod damage;
+mod double;
 mod downtime;
 mod expiry;
 mod flips;

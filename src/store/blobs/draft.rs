@@ -12,24 +12,8 @@ use uuid::Uuid;
 use super::{Blobs, TEMPORARY};
 use crate::board::{Digest, SessionId};
 use crate::metrics;
-use crate::store::StoreError;
 use crate::store::files::disk::FILE_MODE;
-
-/// A blob whose digest is known only at its end. Dropped before it is kept, it is deleted.
-pub trait BlobDraft: Send {
-    /// Adds the next bytes.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`] if there is no room, or the reason they could not be written.
-    fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
-
-    /// Gives the bytes so far to the session under this digest, which is theirs; they are durable on return, and no
-    /// older than now.
-    ///
-    /// # Errors
-    /// [`StoreError::Poisoned`], or the reason they could not be made durable.
-    fn keep(self: Box<Self>, digest: Digest) -> Result<(), StoreError>;
-}
+use crate::store::{BlobDraft, StoreError};
 
 /// A draft in a temporary file.
 pub(in crate::store) struct FileDraft {

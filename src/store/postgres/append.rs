@@ -7,18 +7,18 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use deadpool_postgres::Object;
-use tokio_postgres::Statement;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::Statement as Prepared;
 use uuid::Uuid;
 
 use super::error::{failed, leaves_open, outcome_of};
+use super::statement::{Statement, statement};
 use crate::board::{Digest, Revision, Seal, SessionId};
 use crate::store::{Outcome, PostgresFailure, Run, SessionRow, StoreError};
 
 /// The seal of the last commit that is added.
 macro_rules! last_seal {
     () => {
-        seal_of!("($16::bytea[])[cardinality($16::bytea[])]")
+        seal_of!("({frames}::bytea[])[cardinality({frames}::bytea[])]")
     };
 }
 
@@ -26,120 +26,92 @@ macro_rules! last_seal {
 macro_rules! set_row {
     () => {
         concat!(
-            "head = $3, bytes = bytes + $4, is_live = $5, next_due = $6, labels = $7, asks = $8, requests = $9, \
-             over_budget = $10, is_limited = $11, summary = $12, image_bytes = $13, has_blobs = $14, seal = ",
+            "head = {head}, bytes = bytes + {bytes}, is_live = {is_live}, next_due = {next_due}, labels = {labels}, \
+             asks = {asks}, requests = {requests}, over_budget = {over_budget}, is_limited = {is_limited}, \
+             summary = {summary}, image_bytes = {image_bytes}, has_blobs = {has_blobs}, seal = ",
             last_seal!()
         )
     };
 }
 
-/// Holds the blobs that the commits name; the last two parameters are their digests and their number.
-macro_rules! has_blobs {
+/// Holds the blobs that the commits name.
+macro_rules! holds_blobs {
     () => {
-        "($17::bigint = 0 OR $17 = (SELECT count(*) FROM (SELECT FROM blob WHERE blob.session = $1 \
-         AND digest = ANY ($18::bytea[]) FOR KEY SHARE) AS held))"
+        "({blobs}::bigint = 0 OR {blobs} = (SELECT count(*) FROM (SELECT FROM blob WHERE blob.session = {session} \
+         AND digest = ANY ({digests}::bytea[]) FOR KEY SHARE) AS held))"
     };
 }
 
 macro_rules! insert_commits {
     () => {
         " INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
-         FROM changed, unnest($15::bigint[], $16::bytea[]) AS added (revision, frame)"
+         FROM changed, unnest({revisions}::bigint[], {frames}::bytea[]) AS added (revision, frame)"
     };
 }
 
-/// Requires that the commit at the expected head, if it is retained, is the one that the server knows. The parameter is its
+/// Stores the parts of a deleted session's base.
+macro_rules! insert_parts {
+    () => {
+        "parts AS (INSERT INTO history_base (session, content, part, frame) \
+         SELECT changed.id, {content}, added.part, added.frame \
+         FROM changed, unnest({parts}::bytea[]) WITH ORDINALITY AS added (frame, part))"
+    };
+}
+
+/// Finds the session at the expected head. The commit there, if it is retained, is the one that the server knows, by its
 /// seal, which is NULL if that is not known.
-macro_rules! is_known {
-    ($seal:literal) => {
-        concat!("(seal = ", $seal, "::bytea) IS NOT FALSE")
+macro_rules! is_expected {
+    () => {
+        concat!(
+            " WHERE id = {session} AND head = {expected} AND staged_at IS NULL AND ended_at IS NULL AND ",
+            holds_blobs!(),
+            " AND (seal = {seal}::bytea) IS NOT FALSE RETURNING id)"
+        )
     };
 }
 
 /// Gives the name to the session, if it has no other one than expected. All conditions are here: a statement that is not
 /// to store anything must not give the name either. The session before has its expected head, by revision and seal.
 macro_rules! claim {
-    ($from:literal, $seal:literal, $head:literal) => {
+    ($from:literal) => {
         concat!(
-            "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT $19::bytea, $1::uuid ",
+            "WITH named AS (INSERT INTO session_name AS owner (name, session) SELECT {name}::bytea, {session}::uuid ",
             $from,
-            has_blobs!(),
-            " AND (",
-            $seal,
-            "::bytea IS NULL OR NOT EXISTS (SELECT FROM session AS former WHERE former.id = $20::uuid \
-             AND (former.head <> ",
-            $head,
-            "::bigint OR former.seal <> ",
-            $seal,
-            ")))",
-            " ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = $20::uuid \
+            holds_blobs!(),
+            " AND ({seal}::bytea IS NULL OR NOT EXISTS (SELECT FROM session AS former WHERE former.id = {before}::uuid \
+             AND (former.head <> {before_head}::bigint OR former.seal <> {seal}))) \
+             ON CONFLICT (name) DO UPDATE SET session = excluded.session WHERE owner.session = {before}::uuid \
              RETURNING session), "
         )
     };
 }
 
-/// Appends to a session.
-pub(super) const FOLLOW: &str = concat!(
-    "WITH changed AS (UPDATE session SET ",
-    set_row!(),
-    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND ",
-    has_blobs!(),
-    " AND ",
-    is_known!("$19"),
-    " RETURNING id)",
-    insert_commits!()
-);
-
-/// Creates a session, perhaps one that has its end already.
-const CREATE: &str = concat!(
-    claim!("WHERE ", "$25", "$26"),
-    "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, over_budget, \
-     is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content, seal) \
-     SELECT session, $19, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $21::bigint, $22::bigint, $23::uuid, ",
-    last_seal!(),
-    " FROM named WHERE $2::bigint IS NOT NULL RETURNING id), \
-     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
-     FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
-    insert_commits!()
-);
-
-/// Makes a staged history a session's own.
-const ADOPT: &str = concat!(
-    claim!(
-        "FROM session WHERE id = $1 AND staged_at IS NOT NULL AND head <= $2 AND ",
-        "$21",
-        "$22"
-    ),
-    "changed AS (UPDATE session SET name = $19, staged_at = NULL, base = put_base, base_content = put_content, \
-     put_base = NULL, put_content = NULL, ",
-    set_row!(),
-    " FROM named WHERE id = named.session RETURNING id)",
-    insert_commits!()
-);
-
-/// Deletes a session: its end replaces its history.
-const END: &str = concat!(
-    "WITH changed AS (UPDATE session SET ended_at = $21::bigint, base = $22::bigint, base_content = $23::uuid, \
-     put_base = NULL, put_content = NULL, ",
-    set_row!(),
-    " WHERE id = $1 AND head = $2 AND staged_at IS NULL AND ended_at IS NULL AND $19::bytea IS NOT NULL \
-     AND $20::uuid IS NOT NULL AND ",
-    has_blobs!(),
-    " AND ",
-    is_known!("$25"),
-    " RETURNING id), \
-     commits AS (DELETE FROM history_commit USING changed WHERE history_commit.session = changed.id), \
-     bases AS (DELETE FROM history_base USING changed WHERE history_base.session = changed.id), \
-     parts AS (INSERT INTO history_base (session, content, part, frame) SELECT changed.id, $23, added.part, added.frame \
-     FROM changed, unnest($24::bytea[]) WITH ORDINALITY AS added (frame, part))",
-    insert_commits!()
-);
-
-/// Appends to a staged history.
-const STAGE: &str = "WITH changed AS (UPDATE session SET head = $3, bytes = bytes + $4 \
-     WHERE id = $1 AND head <= $2 AND staged_at IS NOT NULL RETURNING id) \
-     INSERT INTO history_commit (session, revision, frame) SELECT changed.id, added.revision, added.frame \
-     FROM changed, unnest($5::bigint[], $6::bytea[]) AS added (revision, frame)";
+/// Makes the statement of a run with a row: the parameters that all have, and those named.
+macro_rules! of_row {
+    ($run:ident, $row:ident, $text:expr, $($name:ident),+) => {
+        statement!(
+            $text,
+            session = $run.session,
+            $($name = $run.$name,)+
+            head = $run.head,
+            bytes = $run.bytes,
+            is_live = $row.row.exists,
+            next_due = $row.next_due,
+            labels = $row.labels,
+            asks = $row.row.asks,
+            requests = $row.row.requests,
+            over_budget = $row.row.is_over_budget,
+            is_limited = $row.row.is_limited,
+            summary = $row.row.summary,
+            image_bytes = $row.image_bytes,
+            has_blobs = $row.row.has_blobs,
+            revisions = $run.revisions,
+            frames = $run.frames,
+            blobs = $row.blobs,
+            digests = $row.digests,
+        )
+    };
+}
 
 /// Makes the commit of the transaction wait for the disk and for standbys, whatever the connection's setting is: a pooler,
 /// or a default that was changed meanwhile, may give it another one.
@@ -180,9 +152,9 @@ impl Unstored {
     }
 }
 
-/// A run as the parameters of its statement.
-struct Bound<'a> {
-    sql: &'static str,
+/// A run as the values of its statement.
+pub(super) struct Bound<'a> {
+    run: &'a Run,
     session: Uuid,
     expected: i64,
     head: i64,
@@ -210,25 +182,15 @@ struct RowBound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    fn of(run: &'a Run) -> Self {
+    pub(super) fn of(run: &'a Run) -> Self {
         let claim = run.claim.as_ref();
         let before = claim.and_then(|claim| claim.before);
-        let before_head = before.map(|(_, head)| head.0.cast_signed());
-        let before = before.map(|(SessionId(id), _)| id);
-        let has_session = before == Some(run.session.0);
-        let sql = match (&run.row, claim, &run.ends) {
-            (None, ..) => STAGE,
-            (Some(_), Some(_), _) if run.adopts => ADOPT,
-            (Some(_), Some(_), _) if !has_session => CREATE,
-            (Some(_), _, Some(_)) => END,
-            (Some(_), _, None) => FOLLOW,
-        };
         let row = run.row.as_deref();
         let first = run.after().next();
         let revisions = (first.0..).take(run.frames.len()).map(u64::cast_signed).collect();
         let ends = run.ends.as_ref();
         Self {
-            sql,
+            run,
             session: run.session.0,
             expected: run.expected.0.cast_signed(),
             head: run.head().0.cast_signed(),
@@ -237,8 +199,8 @@ impl<'a> Bound<'a> {
             frames: run.frames.iter().map(Vec::as_slice).collect(),
             row: row.map(RowBound::of),
             name: claim.map(|claim| claim.name.as_slice()),
-            before,
-            before_head,
+            before: before.map(|(SessionId(id), _)| id),
+            before_head: before.map(|(_, head)| head.0.cast_signed()),
             seal: row.and_then(|row| row.before.as_ref()).map(|Seal(bytes)| bytes.as_slice()),
             ended_at: row.filter(|row| !row.exists).map(|row| row.updated_at.0),
             base: ends.map(|end| end.revision.0.cast_signed()),
@@ -247,34 +209,99 @@ impl<'a> Bound<'a> {
         }
     }
 
-    fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut all: Vec<&(dyn ToSql + Sync)> =
-            vec![&self.session, &self.expected, &self.head, &self.bytes];
-        let Some(row) = &self.row else {
-            all.extend([&self.revisions as &(dyn ToSql + Sync), &self.frames]);
-            return all;
-        };
-        all.extend([&row.row.exists as &(dyn ToSql + Sync), &row.next_due, &row.labels]);
-        all.extend([&row.row.asks as &(dyn ToSql + Sync), &row.row.requests]);
-        all.extend([&row.row.is_over_budget as &(dyn ToSql + Sync), &row.row.is_limited]);
-        all.extend([&row.row.summary as &(dyn ToSql + Sync), &row.image_bytes, &row.row.has_blobs]);
-        all.extend([&self.revisions as &(dyn ToSql + Sync), &self.frames]);
-        all.extend([&row.blobs as &(dyn ToSql + Sync), &row.digests]);
-        if self.sql == FOLLOW {
-            all.push(&self.seal);
-            return all;
+    /// Returns the statement that appends the run.
+    pub(super) fn statement(&self) -> Statement<'_> {
+        let Some(row) = &self.row else { return self.append_staged() };
+        let is_new = self.before != Some(self.session);
+        match (self.name, &self.run.ends) {
+            (Some(_), _) if self.run.adopts => self.adopt(row),
+            (Some(_), _) if is_new => self.create(row),
+            (_, Some(_)) => self.end(row),
+            (_, None) => self.follow(row),
         }
-        all.extend([&self.name as &(dyn ToSql + Sync), &self.before]);
-        if self.sql == ADOPT {
-            all.extend([&self.seal as &(dyn ToSql + Sync), &self.before_head]);
-            return all;
+    }
+
+    /// Appends to a session.
+    fn follow<'b>(&'b self, row: &'b RowBound<'_>) -> Statement<'b> {
+        of_row! {
+            self, row,
+            concat!(
+                "WITH changed AS (UPDATE session SET ",
+                set_row!(),
+                is_expected!(),
+                insert_commits!()
+            ),
+            expected, seal
         }
-        all.extend([&self.ended_at as &(dyn ToSql + Sync), &self.base, &self.content, &self.parts]);
-        all.push(&self.seal);
-        if self.sql == CREATE {
-            all.push(&self.before_head);
+    }
+
+    /// Creates a session, perhaps one that has its end already.
+    fn create<'b>(&'b self, row: &'b RowBound<'_>) -> Statement<'b> {
+        of_row! {
+            self, row,
+            concat!(
+                claim!("WHERE "),
+                "changed AS (INSERT INTO session (id, name, head, bytes, is_live, next_due, labels, asks, requests, \
+                 over_budget, is_limited, summary, image_bytes, has_blobs, ended_at, base, base_content, seal) \
+                 SELECT session, {name}, {head}, {bytes}, {is_live}, {next_due}, {labels}, {asks}, {requests}, \
+                 {over_budget}, {is_limited}, {summary}, {image_bytes}, {has_blobs}, {ended_at}::bigint, \
+                 {base}::bigint, {content}::uuid, ",
+                last_seal!(),
+                " FROM named RETURNING id), ",
+                insert_parts!(),
+                insert_commits!()
+            ),
+            name, before, before_head, seal, ended_at, base, content, parts
         }
-        all
+    }
+
+    /// Makes a staged history a session's own.
+    fn adopt<'b>(&'b self, row: &'b RowBound<'_>) -> Statement<'b> {
+        of_row! {
+            self, row,
+            concat!(
+                claim!(
+                    "FROM session WHERE id = {session} AND staged_at IS NOT NULL AND head <= {expected} AND "
+                ),
+                "changed AS (UPDATE session SET name = {name}, staged_at = NULL, base = put_base, \
+                 base_content = put_content, put_base = NULL, put_content = NULL, ",
+                set_row!(),
+                " FROM named WHERE id = named.session RETURNING id)",
+                insert_commits!()
+            ),
+            expected, name, before, before_head, seal
+        }
+    }
+
+    /// Deletes a session: its end replaces its history.
+    fn end<'b>(&'b self, row: &'b RowBound<'_>) -> Statement<'b> {
+        of_row! {
+            self, row,
+            concat!(
+                "WITH changed AS (UPDATE session SET ended_at = {ended_at}::bigint, base = {base}::bigint, \
+                 base_content = {content}::uuid, put_base = NULL, put_content = NULL, ",
+                set_row!(),
+                is_expected!(),
+                ", commits AS (DELETE FROM history_commit USING changed WHERE history_commit.session = changed.id), \
+                 bases AS (DELETE FROM history_base USING changed WHERE history_base.session = changed.id), ",
+                insert_parts!(),
+                insert_commits!()
+            ),
+            expected, seal, ended_at, base, content, parts
+        }
+    }
+
+    /// Appends to a staged history.
+    fn append_staged(&self) -> Statement<'_> {
+        statement! {
+            concat!(
+                "WITH changed AS (UPDATE session SET head = {head}, bytes = bytes + {bytes} \
+                 WHERE id = {session} AND head <= {expected} AND staged_at IS NOT NULL RETURNING id)",
+                insert_commits!()
+            ),
+            session = self.session, expected = self.expected, head = self.head, bytes = self.bytes,
+            revisions = self.revisions, frames = self.frames
+        }
     }
 }
 
@@ -336,17 +363,16 @@ fn fill(outcomes: &mut [Outcome], places: &[usize], of_places: &[Outcome]) {
 
 async fn in_one_trip(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Unstored> {
     let bound: Vec<Bound<'_>> = runs.iter().map(|run| Bound::of(run)).collect();
-    let mut statements = vec![prepared(client, "BEGIN").await?, prepared(client, DURABLE).await?];
+    let mut statements = vec![Statement::plain("BEGIN"), Statement::plain(DURABLE)];
     let before = statements.len();
-    for run in &bound {
-        statements.push(prepared(client, run.sql).await?);
+    statements.extend(bound.iter().map(Bound::statement));
+    statements.push(Statement::plain("COMMIT"));
+    let mut prepared = Vec::with_capacity(statements.len());
+    for statement in &statements {
+        prepared.push(prepare(client, statement).await?);
     }
-    statements.push(prepared(client, "COMMIT").await?);
-    let mut parameters = vec![Vec::new(); before];
-    parameters.extend(bound.iter().map(Bound::parameters));
-    parameters.push(Vec::new());
-    let sent = statements.iter().zip(&parameters);
-    let sent = sent.map(|(statement, parameters)| client.execute(statement, parameters));
+    let sent = prepared.iter().zip(&statements);
+    let sent = sent.map(|(prepared, statement)| client.execute(prepared, &statement.values));
     let mut answers = in_order(sent.collect()).await;
     let committed = answers.pop();
     let mut outcomes = Vec::with_capacity(runs.len());
@@ -419,8 +445,9 @@ pub(super) async fn within(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome
 async fn one_by_one(client: &Object, runs: &[&Run]) -> Result<Vec<Outcome>, Unstored> {
     let mut outcomes = Vec::with_capacity(runs.len());
     for (place, bound) in runs.iter().map(|run| Bound::of(run)).enumerate() {
-        let statement = prepared(client, bound.sql).await?;
-        let stored = client.execute(&statement, &bound.parameters()).await;
+        let statement = bound.statement();
+        let prepared = prepare(client, &statement).await?;
+        let stored = client.execute(&prepared, &statement.values).await;
         outcomes.push(outcome(stored.map_err(|error| Unstored::at(place, error))?));
     }
     Ok(outcomes)
@@ -431,8 +458,8 @@ pub(super) async fn end(client: &Object, how: &str) -> Result<(), Broken> {
     client.batch_execute(how).await.map_err(|error| Broken::of(error, how == "COMMIT"))
 }
 
-async fn prepared(client: &Object, sql: &str) -> Result<Statement, Broken> {
-    client.prepare_cached(sql).await.map_err(|error| Broken::of(error, false))
+async fn prepare(client: &Object, statement: &Statement<'_>) -> Result<Prepared, Broken> {
+    client.prepare_cached(statement.text).await.map_err(|error| Broken::of(error, false))
 }
 
 /// Returns the outcome of a statement that stored so many commits.

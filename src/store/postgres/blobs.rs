@@ -17,6 +17,7 @@ use super::PostgresStore;
 use super::connection::Connections;
 use super::error::failed;
 use super::history::without_existing;
+use super::statement::{NOW_MS, statement};
 use crate::board::{Digest, SessionId};
 use crate::store::{BlobDraft, BlobStore, StoreError, StoredBlob};
 
@@ -31,8 +32,6 @@ const FRESH_MAX: usize = 10_000;
 
 /// The number of rows listed at once.
 const ROWS_AT_ONCE: i64 = 1_000;
-
-const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// The times of blobs that this server put, by session and digest.
 #[derive(Clone, Debug, Default)]
@@ -88,10 +87,12 @@ impl Chunks {
 
     /// Stores the next chunk.
     async fn store(&mut self, client: &Client, chunk: &[u8]) -> Result<(), StoreError> {
-        let sql = "INSERT INTO blob_chunk (session, content, chunk, bytes) VALUES ($1, $2, $3, $4)";
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&self.session.0, &self.content, &self.chunks, &chunk];
-        client.execute(sql, &parameters).await.map_err(failed)?;
+        let store = statement! {
+            "INSERT INTO blob_chunk (session, content, chunk, bytes) \
+             VALUES ({session}, {content}, {number}, {chunk})",
+            session = self.session.0, content = self.content, number = self.chunks, chunk
+        };
+        store.execute(client).await?;
         self.chunks += 1;
         self.bytes += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
         Ok(())
@@ -123,16 +124,15 @@ impl Chunks {
                 let rest = std::mem::take(&mut self.rest);
                 self.store(&client, &rest).await?;
             }
-            let sql = format!(
-                "INSERT INTO blob (session, digest, content, bytes, touched_at) \
-                 VALUES ($1, $2, $3, $4, {NOW_MS}) \
-                 ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at \
-                 RETURNING content, touched_at"
-            );
             let bytes = digest.0.as_slice();
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&self.session.0, &bytes, &self.content, &self.bytes];
-            let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
+            let give = statement! {
+                "INSERT INTO blob (session, digest, content, bytes, touched_at) \
+                 VALUES ({session}, {digest}, {content}, {bytes}, {NOW_MS}) \
+                 ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at \
+                 RETURNING content, touched_at",
+                session = self.session.0, digest = bytes, content = self.content, bytes = self.bytes
+            };
+            let row = give.row(&client).await?;
             self.is_kept = row.try_get::<_, Uuid>(0).map_err(failed)? == self.content;
             let touched = row.try_get(1).map_err(failed)?;
             if self.is_kept {
@@ -165,8 +165,11 @@ impl Drop for Chunks {
         self.connections.spawn(async move {
             // The leader deletes what is left.
             if let Ok(client) = connections.reader().await {
-                let sql = "DELETE FROM blob_chunk WHERE session = $1 AND content = $2";
-                client.execute(sql, &[&session.0, &content]).await.ok();
+                let delete = statement! {
+                    "DELETE FROM blob_chunk WHERE session = {session} AND content = {content}",
+                    session = session.0, content
+                };
+                delete.execute(&client).await.ok();
             }
         });
     }
@@ -178,10 +181,12 @@ async fn touch(
     session: SessionId,
     digest: Digest,
 ) -> Result<Option<i64>, StoreError> {
-    let sql = format!(
-        "UPDATE blob SET touched_at = {NOW_MS} WHERE session = $1 AND digest = $2 RETURNING touched_at"
-    );
-    let row = client.query_opt(&sql, &[&session.0, &digest.0.as_slice()]).await.map_err(failed)?;
+    let digest = digest.0.as_slice();
+    let touch = statement! {
+        "UPDATE blob SET touched_at = {NOW_MS} WHERE session = {session} AND digest = {digest} RETURNING touched_at",
+        session = session.0, digest
+    };
+    let row = touch.row_if_any(client).await?;
     row.map(|row| row.try_get(0)).transpose().map_err(failed)
 }
 
@@ -205,9 +210,12 @@ impl Reader {
         digest: Digest,
     ) -> Result<Self, StoreError> {
         let row = connections.read(async |client| {
-            let sql = "SELECT content, bytes FROM blob WHERE session = $1 AND digest = $2";
-            let row = client.query_opt(sql, &[&session.0, &digest.0.as_slice()]).await;
-            row.map_err(failed)
+            let digest = digest.0.as_slice();
+            let blob = statement! {
+                "SELECT content, bytes FROM blob WHERE session = {session} AND digest = {digest}",
+                session = session.0, digest
+            };
+            blob.row_if_any(&client).await
         })?;
         let row = row.ok_or(StoreError::BlobMissing { session, digest })?;
         let bytes = usize::try_from(row.try_get::<_, i64>(1).map_err(failed)?).unwrap_or_default();
@@ -219,10 +227,12 @@ impl Reader {
     /// Reads the next chunk; an empty one is the end.
     fn advance(&mut self) -> Result<(), StoreError> {
         let row = self.connections.read(async |client| {
-            let sql =
-                "SELECT bytes FROM blob_chunk WHERE session = $1 AND content = $2 AND chunk = $3";
-            let row = client.query_opt(sql, &[&self.session.0, &self.content, &self.next]).await;
-            row.map_err(failed)
+            let chunk = statement! {
+                "SELECT bytes FROM blob_chunk \
+                 WHERE session = {session} AND content = {content} AND chunk = {number}",
+                session = self.session.0, content = self.content, number = self.next
+            };
+            chunk.row_if_any(&client).await
         })?;
         self.chunk = row.map(|row| row.try_get(0)).transpose().map_err(failed)?.unwrap_or_default();
         (self.next, self.read) = (self.next + 1, 0);
@@ -252,19 +262,19 @@ async fn link(
         return Ok(());
     }
     // The rows of two sessions may be on two servers, so the chunks are copied.
-    let sql = format!(
-        "WITH source AS (SELECT digest, content, bytes FROM blob WHERE session = $1 AND digest = $3), \
+    let bytes = digest.0.as_slice();
+    let link = statement! {
+        "WITH source AS (SELECT digest, content, bytes FROM blob WHERE session = {from} AND digest = {digest}), \
          chunks AS (INSERT INTO blob_chunk (session, content, chunk, bytes) \
-            SELECT $2, blob_chunk.content, blob_chunk.chunk, blob_chunk.bytes \
-            FROM source JOIN blob_chunk ON blob_chunk.session = $1 AND blob_chunk.content = source.content \
+            SELECT {to}, blob_chunk.content, blob_chunk.chunk, blob_chunk.bytes \
+            FROM source JOIN blob_chunk ON blob_chunk.session = {from} AND blob_chunk.content = source.content \
             ON CONFLICT DO NOTHING) \
          INSERT INTO blob (session, digest, content, bytes, touched_at) \
-         SELECT $2, digest, content, bytes, {NOW_MS} FROM source \
-         ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at"
-    );
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-        [&from.0, &to.0, &digest.0.as_slice()];
-    match client.execute(&sql, &parameters).await.map_err(failed)? {
+         SELECT {to}, digest, content, bytes, {NOW_MS} FROM source \
+         ON CONFLICT (session, digest) DO UPDATE SET touched_at = excluded.touched_at",
+        from = from.0, to = to.0, digest = bytes
+    };
+    match link.execute(client).await? {
         0 => Err(StoreError::BlobMissing { session: from, digest }),
         _ => Ok(()),
     }
@@ -338,19 +348,17 @@ impl BlobStore for PostgresStore {
             return Ok(false);
         }
         self.connections.read(async |client| {
-            let sql = format!(
-                "WITH gone AS (DELETE FROM blob WHERE session = $1 AND digest = $2 \
-                    AND (touched_at <= {NOW_MS} - $3 OR touched_at = $4) RETURNING session, content), \
-                 chunks AS (DELETE FROM blob_chunk USING gone \
-                    WHERE blob_chunk.session = gone.session AND blob_chunk.content = gone.content) \
-                 SELECT count(*) FROM gone"
-            );
             let age = i64::try_from(AGE_MIN.as_millis()).unwrap_or(i64::MAX);
             let digest = digest.0.as_slice();
-            let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&session.0, &digest, &age, &fresh];
-            let row = client.query_one(&sql, &parameters).await.map_err(failed)?;
-            Ok(row.try_get::<_, i64>(0).map_err(failed)? > 0)
+            let remove = statement! {
+                "WITH gone AS (DELETE FROM blob WHERE session = {session} AND digest = {digest} \
+                    AND (touched_at <= {NOW_MS} - {age} OR touched_at = {fresh}) RETURNING session, content), \
+                 chunks AS (DELETE FROM blob_chunk USING gone \
+                    WHERE blob_chunk.session = gone.session AND blob_chunk.content = gone.content) \
+                 SELECT count(*) FROM gone",
+                session = session.0, digest, age, fresh
+            };
+            Ok(remove.row(&client).await?.try_get::<_, i64>(0).map_err(failed)? > 0)
         })
     }
 
@@ -358,9 +366,11 @@ impl BlobStore for PostgresStore {
         self.connections.read(async |mut client| {
             let transaction = client.transaction().await.map_err(failed)?;
             let ids = without_existing(&transaction, sessions).await?;
-            for table in ["blob", "blob_chunk"] {
-                let sql = format!("DELETE FROM {table} WHERE session = ANY ($1)");
-                transaction.execute(&sql, &[&ids]).await.map_err(failed)?;
+            for delete in [
+                statement!("DELETE FROM blob WHERE session = ANY ({ids})", ids),
+                statement!("DELETE FROM blob_chunk WHERE session = ANY ({ids})", ids),
+            ] {
+                delete.execute(transaction.client()).await?;
             }
             transaction.commit().await.map_err(failed)
         })
@@ -403,16 +413,16 @@ impl PostgresStore {
         session: Option<SessionId>,
         visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let sql = "SELECT session, digest, bytes, touched_at FROM blob \
-            WHERE ($1::uuid IS NULL OR session = $1) AND (session, digest) > ($2, $3) \
-            ORDER BY session, digest LIMIT $4";
         let only = session.map(|session| session.0);
         let mut last = (only.unwrap_or_default(), Vec::new());
         loop {
-            let rows = self.connections.read(async |client| {
-                let rows = client.query(sql, &[&only, &last.0, &last.1, &ROWS_AT_ONCE]).await;
-                rows.map_err(failed)
-            })?;
+            let page = statement! {
+                "SELECT session, digest, bytes, touched_at FROM blob \
+                 WHERE ({only}::uuid IS NULL OR session = {only}) AND (session, digest) > ({session}, {digest}) \
+                 ORDER BY session, digest LIMIT {max}",
+                only, session = last.0, digest = last.1, max = ROWS_AT_ONCE
+            };
+            let rows = self.connections.read(async |client| page.rows(&client).await)?;
             if rows.is_empty() {
                 return Ok(());
             }

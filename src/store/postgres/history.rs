@@ -12,21 +12,12 @@ use super::append::DURABLE;
 use super::connection::Connections;
 use super::discard as discard_connection;
 use super::error::failed;
+use super::statement::{NOW_MS, statement};
 use crate::board::{Digest, Revision, SessionId};
 use crate::store::{Outcome, PageMax, Pinned, Run, StoreError};
 
 /// The maximum number of commits on a page, whatever its reader asks for.
 const PAGE_COMMITS_MAX: usize = 10_000;
-
-/// A page of commits, beside the base at the same moment. The first commit is returned at any length.
-const PAGE: &str = "SELECT session.base, page.revision, page.frame FROM session LEFT JOIN LATERAL ( \
-        SELECT revision, frame FROM ( \
-            SELECT revision, frame, \
-                sum(octet_length(frame)) OVER (ORDER BY revision) - octet_length(frame) AS before \
-            FROM (SELECT revision, frame FROM history_commit \
-                WHERE session = $1 AND revision > $2 ORDER BY revision LIMIT $3) AS found \
-        ) AS weighed WHERE before < $4 \
-    ) AS page ON true WHERE session.id = $1 ORDER BY page.revision";
 
 /// The base of a history.
 pub(super) struct Base {
@@ -38,9 +29,11 @@ pub(super) struct Base {
 
 /// Returns the base in force, `None` for an unknown session.
 pub(super) async fn base(client: &Client, session: SessionId) -> Result<Option<Base>, StoreError> {
-    let sql = "SELECT base, base_content, staged_at IS NOT NULL FROM session WHERE id = $1";
-    let row = client.query_opt(sql, &[&session.0]).await.map_err(failed)?;
-    let Some(row) = row else { return Ok(None) };
+    let base = statement! {
+        "SELECT base, base_content, staged_at IS NOT NULL FROM session WHERE id = {session}",
+        session = session.0
+    };
+    let Some(row) = base.row_if_any(client).await? else { return Ok(None) };
     let read = || -> Result<Base, tokio_postgres::Error> {
         let revision: Option<i64> = row.try_get(0)?;
         let revision = revision.map(|revision| Revision(revision.cast_unsigned()));
@@ -58,10 +51,21 @@ pub(super) async fn commits(
 ) -> Result<Vec<(Revision, Vec<u8>)>, StoreError> {
     let number = i64::try_from(max.commits.min(PAGE_COMMITS_MAX)).unwrap_or(i64::MAX);
     let bytes = i64::try_from(max.bytes).unwrap_or(i64::MAX);
-    let after_sql = i64::try_from(after.0).unwrap_or(i64::MAX);
-    let rows = client.query(PAGE, &[&session.0, &after_sql, &number, &bytes]).await;
+    let last = i64::try_from(after.0).unwrap_or(i64::MAX);
+    // Beside the base at the same moment. The first commit is returned at any length.
+    let page = statement! {
+        "SELECT session.base, page.revision, page.frame FROM session LEFT JOIN LATERAL ( \
+            SELECT revision, frame FROM ( \
+                SELECT revision, frame, \
+                    sum(octet_length(frame)) OVER (ORDER BY revision) - octet_length(frame) AS before \
+                FROM (SELECT revision, frame FROM history_commit \
+                    WHERE session = {session} AND revision > {last} ORDER BY revision LIMIT {number}) AS found \
+            ) AS weighed WHERE before < {bytes} \
+        ) AS page ON true WHERE session.id = {session} ORDER BY page.revision",
+        session = session.0, last, number, bytes
+    };
     let mut commits = Vec::new();
-    for row in rows.map_err(failed)? {
+    for row in page.rows(client).await? {
         let base: Option<i64> = row.try_get(0).map_err(failed)?;
         let revision: Option<i64> = row.try_get(1).map_err(failed)?;
         let frame: Option<Vec<u8>> = row.try_get(2).map_err(failed)?;
@@ -121,19 +125,23 @@ async fn parts(
     content: Uuid,
     after: Option<i64>,
 ) -> Result<Vec<(i64, Vec<u8>)>, StoreError> {
-    let sql = "SELECT part, frame FROM history_base WHERE session = $1 AND content = $2 AND part > $3 \
-        ORDER BY part LIMIT 8";
     let after = after.unwrap_or(i64::MIN);
-    let rows = client.query(sql, &[&session.0, &content, &after]).await.map_err(failed)?;
+    let parts = statement! {
+        "SELECT part, frame FROM history_base \
+         WHERE session = {session} AND content = {content} AND part > {after} ORDER BY part LIMIT 8",
+        session = session.0, content, after
+    };
     let part = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
-    rows.iter().map(|row| part(row).map_err(failed)).collect()
+    parts.rows(client).await?.iter().map(|row| part(row).map_err(failed)).collect()
 }
 
 /// Begins a staged history.
 pub(super) async fn stage(client: &Client, session: SessionId) -> Result<(), StoreError> {
-    let sql = "INSERT INTO session (id, head, staged_at) \
-        VALUES ($1, 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) ON CONFLICT DO NOTHING";
-    match client.execute(sql, &[&session.0]).await.map_err(failed)? {
+    let stage = statement! {
+        "INSERT INTO session (id, head, staged_at) VALUES ({session}, 0, {NOW_MS}) ON CONFLICT DO NOTHING",
+        session = session.0
+    };
+    match stage.execute(client).await? {
         0 => Err(StoreError::HistoryExists { session }),
         _ => Ok(()),
     }
@@ -141,7 +149,7 @@ pub(super) async fn stage(client: &Client, session: SessionId) -> Result<(), Sto
 
 /// Stores the parts of a base under a new content, in place of the ones that were put before.
 pub(super) async fn put_base(
-    client: &Client,
+    client: &Object,
     session: SessionId,
     revision: Revision,
     (content, parts): (Uuid, &mut dyn Iterator<Item = Vec<u8>>),
@@ -153,23 +161,23 @@ pub(super) async fn put_base(
         Some(_) | None => {}
     }
     let put = async {
-        let insert =
-            "INSERT INTO history_base (session, content, part, frame) VALUES ($1, $2, $3, $4)";
-        let insert = client.prepare(insert).await.map_err(failed)?;
         for (part, frame) in (1_i64..).zip(parts) {
-            client
-                .execute(&insert, &[&session.0, &content, &part, &frame])
-                .await
-                .map_err(failed)?;
+            let insert = statement! {
+                "INSERT INTO history_base (session, content, part, frame) \
+                 VALUES ({session}, {content}, {part}, {frame})",
+                session = session.0, content, part, frame
+            };
+            insert.execute_prepared(client).await?;
         }
-        let sql = "UPDATE session SET put_base = $2, put_content = $3 \
-            FROM (SELECT put_content FROM session WHERE id = $1 FOR UPDATE) AS former \
-            WHERE id = $1 AND (base IS NULL OR base < $2) AND ended_at IS NULL \
-            RETURNING former.put_content";
         let revision = revision.0.cast_signed();
-        let row =
-            client.query_opt(sql, &[&session.0, &revision, &content]).await.map_err(failed)?;
-        let Some(row) = row else {
+        let put = statement! {
+            "UPDATE session SET put_base = {revision}, put_content = {content} \
+             FROM (SELECT put_content FROM session WHERE id = {session} FOR UPDATE) AS former \
+             WHERE id = {session} AND (base IS NULL OR base < {revision}) AND ended_at IS NULL \
+             RETURNING former.put_content",
+            revision, content, session = session.0
+        };
+        let Some(row) = put.row_if_any(client).await? else {
             // Another server truncated the history meanwhile.
             let now = base(client, session).await?.and_then(|now| now.revision);
             return Err(match now {
@@ -194,8 +202,11 @@ async fn remove_parts(
     session: SessionId,
     content: Option<Uuid>,
 ) -> Result<(), StoreError> {
-    let sql = "DELETE FROM history_base WHERE session = $1 AND content = $2";
-    client.execute(sql, &[&session.0, &content]).await.map_err(failed).map(drop)
+    let remove = statement! {
+        "DELETE FROM history_base WHERE session = {session} AND content = {content}",
+        session = session.0, content
+    };
+    remove.execute(client).await.map(drop)
 }
 
 /// Puts the base that was put last in force.
@@ -207,18 +218,20 @@ pub(super) async fn set_base(
     let revision = revision.0.cast_signed();
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.batch_execute(DURABLE).await.map_err(failed)?;
-    let forget = "WITH gone AS (DELETE FROM history_commit WHERE session = $1 AND revision <= $2 \
-            RETURNING octet_length(frame) AS length) \
-        SELECT coalesce(sum(length), 0)::bigint FROM gone";
-    let set = "UPDATE session SET base = put_base, base_content = put_content, put_base = NULL, \
-            put_content = NULL, seal = CASE WHEN head > $2 THEN seal END \
-        FROM (SELECT base_content FROM session WHERE id = $1 FOR UPDATE) AS former \
-        WHERE id = $1 AND put_base = $2 AND head >= $2 AND staged_at IS NULL AND ended_at IS NULL \
-        RETURNING former.base_content";
-    let row = transaction.query_opt(set, &[&session.0, &revision]).await.map_err(failed)?;
-    let Some(row) = row else {
-        let is_set = "SELECT base = $2 FROM session WHERE id = $1";
-        let row = transaction.query_opt(is_set, &[&session.0, &revision]).await.map_err(failed)?;
+    let set = statement! {
+        "UPDATE session SET base = put_base, base_content = put_content, put_base = NULL, \
+            put_content = NULL, seal = CASE WHEN head > {revision} THEN seal END \
+         FROM (SELECT base_content FROM session WHERE id = {session} FOR UPDATE) AS former \
+         WHERE id = {session} AND put_base = {revision} AND head >= {revision} AND staged_at IS NULL \
+            AND ended_at IS NULL RETURNING former.base_content",
+        revision, session = session.0
+    };
+    let Some(row) = set.row_if_any(transaction.client()).await? else {
+        let is_set = statement! {
+            "SELECT base = {revision} FROM session WHERE id = {session}",
+            revision, session = session.0
+        };
+        let row = is_set.row_if_any(transaction.client()).await?;
         let is_set =
             row.map(|row| row.try_get::<_, Option<bool>>(0)).transpose().map_err(failed)?;
         return Ok(if is_set.flatten() == Some(true) {
@@ -228,12 +241,19 @@ pub(super) async fn set_base(
         });
     };
     let former: Option<Uuid> = row.try_get(0).map_err(failed)?;
-    let row = transaction.query_one(forget, &[&session.0, &revision]).await.map_err(failed)?;
-    let gone: i64 = row.try_get(0).map_err(failed)?;
-    let bytes = "UPDATE session SET bytes = bytes - $2 WHERE id = $1";
-    transaction.execute(bytes, &[&session.0, &gone]).await.map_err(failed)?;
-    let parts = "DELETE FROM history_base WHERE session = $1 AND content = $2";
-    transaction.execute(parts, &[&session.0, &former]).await.map_err(failed)?;
+    let forget = statement! {
+        "WITH gone AS (DELETE FROM history_commit WHERE session = {session} AND revision <= {revision} \
+            RETURNING octet_length(frame) AS length) \
+         SELECT coalesce(sum(length), 0)::bigint FROM gone",
+        session = session.0, revision
+    };
+    let gone: i64 = forget.row(transaction.client()).await?.try_get(0).map_err(failed)?;
+    let subtract = statement! {
+        "UPDATE session SET bytes = bytes - {gone} WHERE id = {session}",
+        gone, session = session.0
+    };
+    subtract.execute(transaction.client()).await?;
+    remove_parts(transaction.client(), session, former).await?;
     transaction.commit().await.map_err(failed)?;
     Ok(Outcome::Appended)
 }
@@ -250,15 +270,19 @@ pub(super) async fn forget(client: &mut Object, sessions: &[SessionId]) -> Resul
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.batch_execute(DURABLE).await.map_err(failed)?;
     let ids = without_existing(&transaction, sessions).await?;
-    for sql in [
-        "DELETE FROM session_name WHERE name IN (SELECT name FROM session WHERE id = ANY ($1)) AND session = ANY ($1)",
-        "DELETE FROM session WHERE id = ANY ($1)",
-        "DELETE FROM history_commit WHERE session = ANY ($1)",
-        "DELETE FROM history_base WHERE session = ANY ($1)",
-        "DELETE FROM text_entry WHERE session = ANY ($1)",
-        "DELETE FROM text_position WHERE session = ANY ($1)",
+    for delete in [
+        statement! {
+            "DELETE FROM session_name WHERE name IN (SELECT name FROM session WHERE id = ANY ({ids})) \
+             AND session = ANY ({ids})",
+            ids
+        },
+        statement!("DELETE FROM session WHERE id = ANY ({ids})", ids),
+        statement!("DELETE FROM history_commit WHERE session = ANY ({ids})", ids),
+        statement!("DELETE FROM history_base WHERE session = ANY ({ids})", ids),
+        statement!("DELETE FROM text_entry WHERE session = ANY ({ids})", ids),
+        statement!("DELETE FROM text_position WHERE session = ANY ({ids})", ids),
     ] {
-        transaction.execute(sql, &[&ids]).await.map_err(failed)?;
+        delete.execute(transaction.client()).await?;
     }
     transaction.commit().await.map_err(failed)
 }
@@ -268,10 +292,13 @@ pub(super) async fn without_existing(
     transaction: &Transaction<'_>,
     sessions: &[SessionId],
 ) -> Result<Vec<Uuid>, StoreError> {
-    let sql = "SELECT session.id FROM session JOIN session_name ON session_name.name = session.name \
-        AND session_name.session = session.id WHERE session.id = ANY ($1) AND session.is_live FOR UPDATE OF session";
     let mut ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
-    let rows = transaction.query(sql, &[&ids]).await.map_err(failed)?;
+    let existing = statement! {
+        "SELECT session.id FROM session JOIN session_name ON session_name.name = session.name \
+         AND session_name.session = session.id WHERE session.id = ANY ({ids}) AND session.is_live FOR UPDATE OF session",
+        ids
+    };
+    let rows = existing.rows(transaction.client()).await?;
     let existing: Result<Vec<Uuid>, _> = rows.iter().map(|row| row.try_get(0)).collect();
     let existing = existing.map_err(failed)?;
     ids.retain(|id| !existing.contains(id));
@@ -290,9 +317,11 @@ pub(super) async fn tell_missing_blobs(
             continue;
         }
         let digests: Vec<&[u8]> = blobs.iter().map(|Digest(bytes)| bytes.as_slice()).collect();
-        let sql = "SELECT count(*) FROM blob WHERE session = $1 AND digest = ANY ($2::bytea[])";
-        let row = client.query_one(sql, &[&run.session.0, &digests]).await.map_err(failed)?;
-        let found: i64 = row.try_get(0).map_err(failed)?;
+        let count = statement! {
+            "SELECT count(*) FROM blob WHERE session = {session} AND digest = ANY ({digests}::bytea[])",
+            session = run.session.0, digests
+        };
+        let found: i64 = count.row(client).await?.try_get(0).map_err(failed)?;
         if usize::try_from(found).unwrap_or_default() < blobs.len() {
             *outcome = Outcome::BlobsMissing;
         }

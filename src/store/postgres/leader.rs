@@ -15,6 +15,7 @@ use uuid::{Builder, Uuid};
 use super::connection::{ANSWER_MAX, Connections, connect, within};
 use super::error::failed;
 use super::schema::epoch_of;
+use super::statement::{NOW_MS, statement};
 use crate::board::{Epoch, Timestamp};
 use crate::steady::{ms, steady};
 use crate::store::StoreError;
@@ -146,14 +147,16 @@ pub(super) fn start(connections: &Arc<Connections>, pulse: &Arc<Pulse>, schema: 
 }
 
 async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), StoreError> {
-    let lock = "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || $1::text, 0))";
     within(ANSWER_MAX, async { client.batch_execute(SILENCE).await.map_err(failed) }).await?;
     while !pulse.is_stopped.load(Ordering::Relaxed) {
         look(client, pulse).await?;
         pulse.note(true);
         if !pulse.leads() {
-            let locked = async { client.query_one(lock, &[&schema]).await.map_err(failed) };
-            let row = within(ANSWER_MAX, locked).await?;
+            let lock = statement! {
+                "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || {schema}::text, 0))",
+                schema
+            };
+            let row = within(ANSWER_MAX, lock.row(client)).await?;
             pulse.set_leads(row.try_get(0).map_err(failed)?, schema);
         }
         tokio::time::sleep(BEAT).await;
@@ -163,10 +166,9 @@ async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), Store
 
 /// Notes the database's time, and the epoch.
 pub(super) async fn look(client: &Client, pulse: &Pulse) -> Result<(), StoreError> {
-    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, epoch FROM meta WHERE id = 1";
+    let time = statement!("SELECT {NOW_MS}, epoch FROM meta WHERE id = 1");
     let before = ms(steady());
-    let row = within(ANSWER_MAX, async { client.query_one(time, &[]).await.map_err(failed) });
-    let row = row.await?;
+    let row = within(ANSWER_MAX, time.row(client)).await?;
     let there: i64 = row.try_get(0).map_err(failed)?;
     let here = before.midpoint(ms(steady()));
     pulse.begins_ms.store(there.saturating_sub(here), Ordering::Relaxed);

@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 use super::append::label;
 use super::error::failed;
 use super::sessions::count as limit;
+use super::statement::Statement;
 use crate::board::{Revision, SessionId};
 use crate::store::{Among, RowQuery, StoreError, SummaryRow};
 
@@ -64,9 +65,8 @@ fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the number of sessions.
 pub(super) async fn count(client: &Object) -> Result<usize, StoreError> {
-    let sql = "SELECT count(*) FROM session WHERE is_live";
-    let statement = client.prepare_cached(sql).await.map_err(failed)?;
-    let row = client.query_one(&statement, &[]).await.map_err(failed)?;
+    let count = Statement::plain("SELECT count(*) FROM session WHERE is_live");
+    let row = count.row_prepared(client).await?;
     Ok(usize::try_from(row.try_get::<_, i64>(0).map_err(failed)?).unwrap_or_default())
 }
 

@@ -5,6 +5,8 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::error::failed;
+use super::sessions::count;
+use super::statement::{NOW_MS, Statement, statement};
 use crate::board::{Digest, Timestamp};
 use crate::store::{LogoutRow, StoreError};
 
@@ -18,24 +20,34 @@ pub(super) async fn put(
     max: usize,
 ) -> Result<(), StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
-    let turn = "SELECT pg_advisory_xact_lock(hashtextextended('blackboard logouts ' || current_schema(), 0))";
-    transaction.execute(turn, &[]).await.map_err(failed)?;
+    let turn = Statement::plain(
+        "SELECT pg_advisory_xact_lock(hashtextextended('blackboard logouts ' || current_schema(), 0))",
+    );
+    turn.execute(transaction.client()).await?;
     let LogoutRow { token, login, made_at } = logout;
     let login = login.map_or_else(Vec::new, |login| login.0.to_vec());
-    let put =
-        "INSERT INTO logout (token, login, made_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-    transaction.execute(put, &[token, &login, &made_at.0]).await.map_err(failed)?;
-    let merge = "INSERT INTO logout (token, login, made_at) \
-        SELECT $1, ''::bytea, made_at FROM logout WHERE token = $1 AND login <> '' \
-        ORDER BY made_at DESC, login OFFSET $2 LIMIT 1 \
-        ON CONFLICT (token, login) DO UPDATE SET \
-        made_at = greatest(logout.made_at, excluded.made_at), change = excluded.change";
-    let max = i64::try_from(max).unwrap_or(i64::MAX);
-    if transaction.execute(merge, &[token, &max]).await.map_err(failed)? > 0 {
-        let merged = "DELETE FROM logout USING logout AS all_until WHERE logout.token = $1 \
-            AND logout.login <> '' AND all_until.token = $1 AND all_until.login = '' \
-            AND logout.made_at <= all_until.made_at";
-        transaction.execute(merged, &[token]).await.map_err(failed)?;
+    let put = statement! {
+        "INSERT INTO logout (token, login, made_at) VALUES ({token}, {login}, {made_at}) ON CONFLICT DO NOTHING",
+        token = *token, login, made_at = made_at.0
+    };
+    put.execute(transaction.client()).await?;
+    let max = count(max);
+    let merge = statement! {
+        "INSERT INTO logout (token, login, made_at) \
+         SELECT {token}, ''::bytea, made_at FROM logout WHERE token = {token} AND login <> '' \
+         ORDER BY made_at DESC, login OFFSET {max} LIMIT 1 \
+         ON CONFLICT (token, login) DO UPDATE SET \
+         made_at = greatest(logout.made_at, excluded.made_at), change = excluded.change",
+        token = *token, max
+    };
+    if merge.execute(transaction.client()).await? > 0 {
+        let merged = statement! {
+            "DELETE FROM logout USING logout AS all_until WHERE logout.token = {token} \
+             AND logout.login <> '' AND all_until.token = {token} AND all_until.login = '' \
+             AND logout.made_at <= all_until.made_at",
+            token = *token
+        };
+        merged.execute(transaction.client()).await?;
     }
     transaction.commit().await.map_err(failed)
 }
@@ -46,11 +58,12 @@ pub(super) async fn after(
     client: &Object,
     change: i64,
 ) -> Result<Vec<(i64, LogoutRow)>, StoreError> {
-    let sql = "SELECT change, token, login, made_at FROM logout \
-        WHERE change > $1 OR $1 > (SELECT max(change) FROM logout) ORDER BY change";
-    let statement = client.prepare_cached(sql).await.map_err(failed)?;
-    let rows = client.query(&statement, &[&change]).await.map_err(failed)?;
-    let rows: Result<_, _> = rows.iter().map(read).collect();
+    let after = statement! {
+        "SELECT change, token, login, made_at FROM logout \
+         WHERE change > {change} OR {change} > (SELECT max(change) FROM logout) ORDER BY change",
+        change
+    };
+    let rows: Result<_, _> = after.rows_prepared(client).await?.iter().map(read).collect();
     rows.map_err(failed)
 }
 
@@ -62,8 +75,6 @@ fn read(row: &Row) -> Result<(i64, LogoutRow), tokio_postgres::Error> {
 
 /// Deletes the logouts of logins that have ended by their age.
 pub(super) async fn sweep(client: &Object) -> Result<(), StoreError> {
-    let sql = "DELETE FROM logout \
-        WHERE made_at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1";
-    client.execute(sql, &[&KEPT_MS]).await.map_err(failed)?;
-    Ok(())
+    let ended = statement!("DELETE FROM logout WHERE made_at < {NOW_MS} - {age}", age = KEPT_MS);
+    ended.execute(client).await.map(drop)
 }

@@ -24,6 +24,7 @@ mod logouts;
 mod resolve;
 mod schema;
 mod sessions;
+mod statement;
 mod texts;
 mod tokens;
 
@@ -44,8 +45,9 @@ use hints::Hints;
 use leader::Pulse;
 
 use super::{
-    EmbeddedStore, Head, Health, Hint, LogoutRow, Outcome, PageMax, Pinned, PostgresFailure,
-    RowQuery, Run, SharedStore, SigningKey, Store, StoreError, SummaryRow, TextStore, TokenRow,
+    EmbeddedStore, Head, Health, Hint, LogoutRow, LogoutStore, Outcome, PageMax, Pinned,
+    PostgresFailure, RowQuery, Run, SharedStore, SigningKey, Store, StoreError, SummaryRow,
+    TextStore, TokenRow,
 };
 use crate::board::{Epoch, Revision, SessionId, Timestamp};
 use crate::error_chain::Chain;
@@ -355,6 +357,17 @@ impl Store for PostgresStore {
         )
     }
 
+    fn tokens_version(&self) -> Result<u64, StoreError> {
+        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
+            let client = self.connections.checker().await?;
+            tokens::version(&client).await
+        })))
+    }
+
+    fn logout_store(&self) -> Option<&dyn LogoutStore> {
+        Some(self)
+    }
+
     fn epoch(&self) -> Epoch {
         self.pulse.epoch()
     }
@@ -464,13 +477,12 @@ impl SharedStore for PostgresStore {
         self
     }
 
-    fn tokens_version(&self) -> Result<u64, StoreError> {
-        self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
-            let client = self.connections.checker().await?;
-            tokens::version(&client).await
-        })))
+    fn on_hint(&self, hear: Box<dyn Fn(Hint) + Send + Sync>) {
+        self.hints.on_hint(hear);
     }
+}
 
+impl LogoutStore for PostgresStore {
     fn log_out(&self, logout: &LogoutRow, max: usize) -> Result<(), StoreError> {
         self.noted(self.connections.wait(connection::within(ANSWER_MAX, async {
             let mut client = self.connections.checker().await?;
@@ -483,10 +495,6 @@ impl SharedStore for PostgresStore {
             let client = self.connections.checker().await?;
             logouts::after(&client, after).await
         })))
-    }
-
-    fn on_hint(&self, hear: Box<dyn Fn(Hint) + Send + Sync>) {
-        self.hints.on_hint(hear);
     }
 }
 

@@ -9,6 +9,7 @@ use deadpool_postgres::Object;
 
 use super::connection::{ANSWER_MAX, Connections, within};
 use super::error::failed;
+use super::statement::statement;
 use crate::store::{Outcome, Run, StoreError};
 
 /// The longest time for finding out.
@@ -16,13 +17,6 @@ const SOUGHT_MAX: Duration = Duration::from_millis(1500);
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Ends this server's other connections for appends, and returns how many were left.
-const END_OTHERS: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-    WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()";
-
-const IS_STORED: &str =
-    "SELECT frame = $3 FROM history_commit WHERE session = $1 AND revision = $2";
 
 /// Returns the outcome of each run of a broken transaction: stored, or not, or in doubt if the service does not tell in
 /// time.
@@ -51,7 +45,14 @@ async fn look(
     runs: &[&Run],
 ) -> Result<Option<Vec<Outcome>>, StoreError> {
     let client = connections.writer().await?;
-    let row = client.query_one(END_OTHERS, &[&connections.writer_name()]).await.map_err(failed)?;
+    // Ends this server's other connections for appends, and returns how many were left.
+    let name = connections.writer_name();
+    let end_others = statement! {
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE application_name = {name} AND datname = current_database() AND pid <> pg_backend_pid()",
+        name
+    };
+    let row = end_others.row(&client).await?;
     if row.try_get::<_, i64>(0).map_err(failed)? > 0 {
         return Ok(None);
     }
@@ -65,8 +66,11 @@ async fn look(
 async fn outcome(client: &Object, run: &Run) -> Result<Outcome, StoreError> {
     let Some(frame) = run.frames.first() else { return Ok(Outcome::InDoubt) };
     let revision = run.after().next().0.cast_signed();
-    let found = client.query_opt(IS_STORED, &[&run.session.0, &revision, frame]).await;
-    let found = found.map_err(failed)?;
+    let is_stored = statement! {
+        "SELECT frame = {frame} FROM history_commit WHERE session = {session} AND revision = {revision}",
+        frame = *frame, session = run.session.0, revision
+    };
+    let found = is_stored.row_if_any(client).await?;
     let is_ours = found.map(|row| row.try_get(0)).transpose().map_err(failed)?;
     Ok(if is_ours == Some(true) { Outcome::Appended } else { Outcome::Unreachable })
 }

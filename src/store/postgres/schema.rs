@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::connection::set_path;
 use super::error::failed;
+use super::statement::{Statement, statement};
 use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
 use crate::store::{PostgresError, StoreError};
@@ -42,12 +43,16 @@ pub(super) async fn open(client: &mut Client, steps: &[&str]) -> Result<Meta, St
     if found.is_none() {
         let epoch = Uuid::new_v4().as_bytes().to_vec();
         let key = SigningKey::random_bytes().to_vec();
-        let insert = "INSERT INTO meta (id, format, epoch, signing_key) VALUES (1, $1, $2, $3)";
-        let insert = transaction.execute(insert, &[&format, &epoch, &key]).await;
-        insert.map_err(PostgresError::Server)?;
+        let insert = statement! {
+            "INSERT INTO meta (id, format, epoch, signing_key) VALUES (1, {format}, {epoch}, {key})",
+            format, epoch, key
+        };
+        let inserted = transaction.execute(insert.text, &insert.values).await;
+        inserted.map_err(PostgresError::Server)?;
     } else if found.is_some_and(|found| found < format) {
-        let update = "UPDATE meta SET format = $1 WHERE id = 1";
-        transaction.execute(update, &[&format]).await.map_err(PostgresError::Server)?;
+        let update = statement!("UPDATE meta SET format = {format} WHERE id = 1", format);
+        let updated = transaction.execute(update.text, &update.values).await;
+        updated.map_err(PostgresError::Server)?;
     }
     let meta = "SELECT signing_key FROM meta WHERE id = 1";
     let row = transaction.query_one(meta, &[]).await.map_err(PostgresError::Server)?;
@@ -64,10 +69,11 @@ pub(super) fn epoch_of(stored: Vec<u8>) -> Result<Epoch, PostgresError> {
 
 /// Draws a new epoch unless another one than `known` holds, and returns the one that holds then.
 pub(super) async fn draw_epoch(client: &Client, known: Epoch) -> Result<Epoch, StoreError> {
-    let draw = "UPDATE meta SET epoch = $1 WHERE id = 1 AND epoch = $2";
     let (new, known) = (Uuid::new_v4().as_bytes().to_vec(), known.0.to_be_bytes().to_vec());
-    client.execute(draw, &[&new, &known]).await.map_err(failed)?;
-    let row = client.query_one("SELECT epoch FROM meta WHERE id = 1", &[]).await.map_err(failed)?;
+    let draw =
+        statement!("UPDATE meta SET epoch = {new} WHERE id = 1 AND epoch = {known}", new, known);
+    draw.execute(client).await?;
+    let row = Statement::plain("SELECT epoch FROM meta WHERE id = 1").row(client).await?;
     Ok(epoch_of(row.try_get(0).map_err(failed)?)?)
 }
 

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::append::FOLLOW;
+use super::append::Bound;
 use super::*;
 use crate::board::stored::Body;
 use crate::board::{Digest, Frame, Seal};
@@ -186,9 +186,11 @@ fn an_append_finds_its_rows_by_primary_keys() {
         let client = store.connections.writer().await?;
         // In small tables a scan may be cheaper.
         client.batch_execute("SET enable_seqscan = off").await.map_err(error::failed)?;
-        client.batch_execute(&format!("PREPARE follow AS {FOLLOW}")).await.map_err(error::failed)?;
-        let explain = "EXPLAIN EXECUTE follow('00000000-0000-0000-0000-000000000000', 1, 2, 9, true, NULL, '{}', false, \
-            false, false, false, '', 0, false, '{2}', '{\"\\\\x00\"}', 1, '{\"\\\\x00\"}', '\\x00')";
+        let run = run("a", session(), 1, vec![]);
+        let follow = Bound::of(&run).statement().text;
+        client.batch_execute(&format!("PREPARE follow AS {follow}")).await.map_err(error::failed)?;
+        let explain = "EXPLAIN EXECUTE follow('00000000-0000-0000-0000-000000000000', 1, '\\x00', 2, 9, true, NULL, '{}', \
+            false, false, false, false, '', 0, false, '{2}', '{\"\\\\x00\"}', 1, '{\"\\\\x00\"}')";
         let rows = client.query(explain, &[]).await.map_err(error::failed)?;
         Ok(rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n"))
     });

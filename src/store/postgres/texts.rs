@@ -11,12 +11,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use deadpool_postgres::Transaction;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::failed;
 use super::sessions::count;
+use super::statement::statement;
 use crate::board::{Revision, SessionId};
 use crate::store::{StoreError, TextChange, TextFound, TextLog, TextQuery, TextStore};
 
@@ -121,12 +121,6 @@ impl Puts<'_> {
         if puts.is_empty() {
             return Ok(());
         }
-        let sql = "INSERT INTO text_entry (session, log, seq, at, agent, words) \
-            SELECT session, log, seq, at, agent, words::tsvector \
-            FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) \
-                AS put (session, log, seq, at, agent, words) \
-            ON CONFLICT (session, log, seq) DO UPDATE \
-            SET at = excluded.at, agent = excluded.agent, words = excluded.words";
         let (mut sessions, mut logs, mut seqs) = (Vec::new(), Vec::new(), Vec::new());
         let (mut times, mut agents, mut words) = (Vec::new(), Vec::new(), Vec::new());
         for ((session, log, seq), Put { at, agent, vector }) in puts {
@@ -137,12 +131,22 @@ impl Puts<'_> {
             agents.push(agent);
             words.push(vector);
         }
-        let parameters: [&(dyn ToSql + Sync); 6] =
-            [&sessions, &logs, &seqs, &times, &agents, &words];
-        transaction.execute(sql, &parameters).await.map_err(failed)?;
-        let sql = "INSERT INTO text_log (session, log) SELECT DISTINCT session, log \
-            FROM unnest($1::uuid[], $2::text[]) AS put (session, log) ON CONFLICT DO NOTHING";
-        transaction.execute(sql, &[&sessions, &logs]).await.map_err(failed).map(drop)
+        let put_entries = statement! {
+            "INSERT INTO text_entry (session, log, seq, at, agent, words) \
+             SELECT session, log, seq, at, agent, words::tsvector \
+             FROM unnest({sessions}::uuid[], {logs}::text[], {seqs}::bigint[], {times}::bigint[], {agents}::text[], \
+                {words}::text[]) AS put (session, log, seq, at, agent, words) \
+             ON CONFLICT (session, log, seq) DO UPDATE \
+             SET at = excluded.at, agent = excluded.agent, words = excluded.words",
+            sessions, logs, seqs, times, agents, words
+        };
+        put_entries.execute(transaction.client()).await?;
+        let put_logs = statement! {
+            "INSERT INTO text_log (session, log) SELECT DISTINCT session, log \
+             FROM unnest({sessions}::uuid[], {logs}::text[]) AS put (session, log) ON CONFLICT DO NOTHING",
+            sessions, logs
+        };
+        put_logs.execute(transaction.client()).await.map(drop)
     }
 }
 
@@ -152,44 +156,61 @@ async fn change_one(
     session: Uuid,
     change: &TextChange,
 ) -> Result<(), StoreError> {
-    let session: &(dyn ToSql + Sync) = &session;
-    let done = match change {
+    let client = transaction.client();
+    let change = match change {
         TextChange::Put { .. } => return Ok(()),
         TextChange::Forget => {
-            let entries = "DELETE FROM text_entry WHERE session = $1";
-            transaction.execute(entries, &[session]).await.map_err(failed)?;
-            let logs = "DELETE FROM text_log WHERE session = $1";
-            transaction.execute(logs, &[session]).await.map_err(failed)?;
-            transaction.execute("DELETE FROM text_position WHERE session = $1", &[session]).await
+            for delete in [
+                statement!("DELETE FROM text_entry WHERE session = {session}", session),
+                statement!("DELETE FROM text_log WHERE session = {session}", session),
+            ] {
+                delete.execute(client).await?;
+            }
+            statement!("DELETE FROM text_position WHERE session = {session}", session)
+                .execute(client)
+                .await
         }
         TextChange::ClearLog(log) => {
-            let sql = "DELETE FROM text_entry WHERE session = $1 AND log = $2";
-            transaction.execute(sql, &[session, log]).await
+            let clear = statement! {
+                "DELETE FROM text_entry WHERE session = {session} AND log = {log}",
+                session, log = *log
+            };
+            clear.execute(client).await
         }
         TextChange::Remove { log, first, last } => {
-            let sql =
-                "DELETE FROM text_entry WHERE session = $1 AND log = $2 AND seq BETWEEN $3 AND $4";
             let (first, last) = (first.cast_signed(), last.cast_signed());
-            transaction.execute(sql, &[session, log, &first, &last]).await
+            let remove = statement! {
+                "DELETE FROM text_entry \
+                 WHERE session = {session} AND log = {log} AND seq BETWEEN {first} AND {last}",
+                session, log = *log, first, last
+            };
+            remove.execute(client).await
         }
         TextChange::Reached { revision, version } => {
-            let sql = "INSERT INTO text_position (session, revision) VALUES ($1, $2) \
-                ON CONFLICT (session) DO UPDATE SET revision = excluded.revision";
-            transaction.execute(sql, &[session, &position(revision.0, *version)]).await
+            let position = position(revision.0, *version);
+            let reached = statement! {
+                "INSERT INTO text_position (session, revision) VALUES ({session}, {position}) \
+                 ON CONFLICT (session) DO UPDATE SET revision = excluded.revision",
+                session, position
+            };
+            reached.execute(client).await
         }
     };
-    done.map_err(failed).map(drop)
+    change.map(drop)
 }
 
 impl TextStore for PostgresStore {
     fn texts_behind(&self, version: i64, max: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        let sql = "SELECT name FROM session LEFT JOIN text_position ON text_position.session = session.id \
-            WHERE is_live AND text_position.revision IS DISTINCT FROM head + $2 \
-                OR ended_at IS NOT NULL AND text_position.session IS NOT NULL LIMIT $1";
+        let (version, max) = (position(0, version), count(max));
+        let behind = statement! {
+            "SELECT name FROM session LEFT JOIN text_position ON text_position.session = session.id \
+             WHERE is_live AND text_position.revision IS DISTINCT FROM head + {version} \
+                OR ended_at IS NOT NULL AND text_position.session IS NOT NULL LIMIT {max}",
+            version, max
+        };
         self.connections.read(async |client| {
-            let rows =
-                client.query(sql, &[&count(max), &position(0, version)]).await.map_err(failed)?;
-            let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
+            let names: Result<_, _> =
+                behind.rows(&client).await?.iter().map(|row| row.try_get(0)).collect();
             names.map_err(failed)
         })
     }
@@ -199,14 +220,16 @@ impl TextStore for PostgresStore {
         version: i64,
         sessions: &[SessionId],
     ) -> Result<HashMap<SessionId, Revision>, StoreError> {
-        let sql = "SELECT session, revision FROM text_position WHERE session = ANY ($1)";
         let ids: Vec<Uuid> = sessions.iter().map(|session| session.0).collect();
+        let positions = statement! {
+            "SELECT session, revision FROM text_position WHERE session = ANY ({ids})",
+            ids
+        };
         self.connections.read(async |client| {
-            let rows = client.query(sql, &[&ids]).await.map_err(failed)?;
             let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
                 Ok((SessionId(row.try_get(0)?), revision_at(row.try_get(1)?, version)))
             };
-            let found: Result<_, _> = rows.iter().map(read).collect();
+            let found: Result<_, _> = positions.rows(&client).await?.iter().map(read).collect();
             found.map_err(failed)
         })
     }
@@ -235,24 +258,24 @@ impl TextStore for PostgresStore {
         names: &[(Vec<u8>, Vec<u8>)],
         logs: &[(String, String)],
     ) -> Result<Vec<TextLog>, StoreError> {
-        let sql = "SELECT session.id, session.name, text_log.log \
-            FROM unnest($1::bytea[], $2::bytea[]) AS names (first, behind) \
-            JOIN session ON session.name >= names.first AND session.name < names.behind \
-            CROSS JOIN unnest($3::text[], $4::text[]) AS logs (first, behind) \
-            JOIN text_log ON text_log.session = session.id \
-                AND text_log.log >= logs.first AND text_log.log < logs.behind \
-            WHERE session.is_live ORDER BY session.name, text_log.log";
         let (first_names, behind_names): (Vec<_>, Vec<_>) = names.iter().cloned().unzip();
         let (first_logs, behind_logs): (Vec<_>, Vec<_>) = logs.iter().cloned().unzip();
+        let in_ranges = statement! {
+            "SELECT session.id, session.name, text_log.log \
+             FROM unnest({first_names}::bytea[], {behind_names}::bytea[]) AS names (first, behind) \
+             JOIN session ON session.name >= names.first AND session.name < names.behind \
+             CROSS JOIN unnest({first_logs}::text[], {behind_logs}::text[]) AS logs (first, behind) \
+             JOIN text_log ON text_log.session = session.id \
+                AND text_log.log >= logs.first AND text_log.log < logs.behind \
+             WHERE session.is_live ORDER BY session.name, text_log.log",
+            first_names, behind_names, first_logs, behind_logs
+        };
         self.connections.read(async |client| {
-            let ranges: [&(dyn ToSql + Sync); 4] =
-                [&first_names, &behind_names, &first_logs, &behind_logs];
-            let rows = client.query(sql, &ranges).await.map_err(failed)?;
             let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
                 let session = SessionId(row.try_get(0)?);
                 Ok(TextLog { session, name: row.try_get(1)?, log: row.try_get(2)? })
             };
-            let found: Result<_, _> = rows.iter().map(read).collect();
+            let found: Result<_, _> = in_ranges.rows(&client).await?.iter().map(read).collect();
             found.map_err(failed)
         })
     }
@@ -260,18 +283,6 @@ impl TextStore for PostgresStore {
     fn find_texts(&self, sought: &TextQuery) -> Result<Option<Vec<TextFound>>, StoreError> {
         let words = query(&sought.wanted, &sought.unwanted);
         let since = sought.since.map(|since| since.0);
-        // Compared in a way that no other index serves, so that the words' own is used in every case.
-        let sql = "SELECT logs.place, entry.seq, entry.score \
-            FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY \
-                AS logs (session, log, author, words, place) \
-            CROSS JOIN LATERAL ( \
-                SELECT seq, at, ts_rank(text_entry.words, logs.words::tsquery, 1)::float8 AS score \
-                FROM text_entry WHERE text_entry.words @@ logs.words::tsquery \
-                    AND text_entry.session IS NOT DISTINCT FROM logs.session \
-                    AND text_entry.log IS NOT DISTINCT FROM logs.log \
-                    AND (logs.author IS NULL OR text_entry.agent = logs.author) \
-                    AND ($5::bigint IS NULL OR text_entry.at >= $5)) AS entry \
-            ORDER BY entry.score DESC, entry.at DESC, logs.place, entry.seq DESC LIMIT $6";
         let (mut sessions, mut logs) = (Vec::new(), Vec::new());
         let (mut authors, mut queries) = (Vec::new(), Vec::new());
         for (SessionId(session), log, author) in &sought.logs {
@@ -280,6 +291,22 @@ impl TextStore for PostgresStore {
             authors.push(author.as_deref());
             queries.push(words.replace(MARK, &mark(*session, log)));
         }
+        let limit = count(sought.limit);
+        // Compared in a way that no other index serves, so that the words' own is used in every case.
+        let best = statement! {
+            "SELECT logs.place, entry.seq, entry.score \
+             FROM unnest({sessions}::uuid[], {logs}::text[], {authors}::text[], {queries}::text[]) WITH ORDINALITY \
+                AS logs (session, log, author, words, place) \
+             CROSS JOIN LATERAL ( \
+                SELECT seq, at, ts_rank(text_entry.words, logs.words::tsquery, 1)::float8 AS score \
+                FROM text_entry WHERE text_entry.words @@ logs.words::tsquery \
+                    AND text_entry.session IS NOT DISTINCT FROM logs.session \
+                    AND text_entry.log IS NOT DISTINCT FROM logs.log \
+                    AND (logs.author IS NULL OR text_entry.agent = logs.author) \
+                    AND ({since}::bigint IS NULL OR text_entry.at >= {since})) AS entry \
+             ORDER BY entry.score DESC, entry.at DESC, logs.place, entry.seq DESC LIMIT {limit}",
+            sessions, logs, authors, queries, since, limit
+        };
         self.connections.read(async |mut client| {
             let transaction = client.transaction().await.map_err(failed)?;
             let settings = format!(
@@ -287,10 +314,7 @@ impl TextStore for PostgresStore {
                 sought.time_max.as_millis()
             );
             transaction.batch_execute(&settings).await.map_err(failed)?;
-            let limit = count(sought.limit);
-            let values: [&(dyn ToSql + Sync); 6] =
-                [&sessions, &logs, &authors, &queries, &since, &limit];
-            let rows = match transaction.query(sql, &values).await {
+            let rows = match transaction.query(best.text, &best.values).await {
                 Err(error) if error.code() == Some(&SqlState::QUERY_CANCELED) => return Ok(None),
                 rows => rows.map_err(failed)?,
             };

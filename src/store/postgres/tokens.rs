@@ -5,10 +5,11 @@ use uuid::Uuid;
 
 use super::append::DURABLE;
 use super::error::failed;
+use super::statement::{Statement, statement};
 use crate::store::{StoreError, TokenRow};
 
 pub(super) async fn all(client: &Object) -> Result<Vec<TokenRow>, StoreError> {
-    let rows = client.query("SELECT id, crc, body FROM token", &[]).await.map_err(failed)?;
+    let rows = Statement::plain("SELECT id, crc, body FROM token").rows(client).await?;
     let read = |row: &tokio_postgres::Row| -> Result<TokenRow, tokio_postgres::Error> {
         let (id, crc, body): (Uuid, i64, Vec<u8>) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
@@ -26,25 +27,32 @@ pub(super) async fn put(
 ) -> Result<(), StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.batch_execute(DURABLE).await.map_err(failed)?;
-    let changed = match body {
+    let change = match body {
         Some(body) => {
-            let put = "INSERT INTO token VALUES ($1, $2, $3) \
-                ON CONFLICT (id) DO UPDATE SET crc = excluded.crc, body = excluded.body";
-            transaction.execute(put, &[&id, &TokenRow::sum(id, body), &body]).await
+            let crc = TokenRow::sum(id, body);
+            let put = statement! {
+                "INSERT INTO token VALUES ({id}, {crc}, {body}) \
+                 ON CONFLICT (id) DO UPDATE SET crc = excluded.crc, body = excluded.body",
+                id, crc, body
+            };
+            put.execute(transaction.client()).await
         }
-        None => transaction.execute("DELETE FROM token WHERE id = $1", &[&id]).await,
+        None => {
+            statement!("DELETE FROM token WHERE id = {id}", id).execute(transaction.client()).await
+        }
     };
-    changed.map_err(failed)?;
-    transaction.execute("UPDATE meta SET tokens = tokens + 1", &[]).await.map_err(failed)?;
+    change?;
+    Statement::plain("UPDATE meta SET tokens = tokens + 1").execute(transaction.client()).await?;
     transaction.commit().await.map_err(failed)
 }
 
 /// Returns the counter of changes, and below it the sum of the rows: after a failover the counter may have the same value
 /// over other tokens.
 pub(super) async fn version(client: &Object) -> Result<u64, StoreError> {
-    let sql = "SELECT (meta.tokens << 32) | (rows.sum & 4294967295) FROM meta, \
-        (SELECT coalesce(sum(crc), 0)::bigint AS sum FROM token) AS rows";
-    let statement = client.prepare_cached(sql).await.map_err(failed)?;
-    let row = client.query_one(&statement, &[]).await.map_err(failed)?;
+    let version = Statement::plain(
+        "SELECT (meta.tokens << 32) | (rows.sum & 4294967295) FROM meta, \
+         (SELECT coalesce(sum(crc), 0)::bigint AS sum FROM token) AS rows",
+    );
+    let row = version.row_prepared(client).await?;
     Ok(row.try_get::<_, i64>(0).map_err(failed)?.cast_unsigned())
 }

@@ -4,7 +4,7 @@
 //! write or sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
 
 pub(crate) mod backup;
-pub(crate) mod blob_store;
+mod blob_store;
 mod database;
 mod deletion;
 mod epoch;

@@ -9,13 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
+use super::super::double::double;
 use super::disk::{Disk, History, hold_together};
 use crate::board::{Digest, Epoch, Revision, SessionId};
-use crate::store::{
-    BlobDraft, BlobStore, Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, JournalId,
-    NameRow, Outcome, PageMax, Pinned, Progress, Record, Run, SigningKey, Store, StoreError,
-    Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
-};
+use crate::store::*;
 
 /// The fault of the next write: an append or a base in force, or, without room, a blob or a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +80,9 @@ impl Engine {
 }
 
 impl Store for Engine {
+    double!(always Epoch(1); epoch);
+    double!(always Ok(()); close);
+
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {
         Some(self)
     }
@@ -232,10 +232,6 @@ impl Store for Engine {
         Ok(())
     }
 
-    fn epoch(&self) -> Epoch {
-        Epoch(1)
-    }
-
     fn signing_key(&self) -> &SigningKey {
         &self.key
     }
@@ -243,13 +239,19 @@ impl Store for Engine {
     fn health(&self) -> Health {
         if self.is_poisoned() { Health::Poisoned } else { Health::Ready }
     }
-
-    fn close(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
 }
 
 impl EmbeddedStore for Engine {
+    double!(always Ok(()); summaries put_summaries put_snapshot);
+    double!(always Ok(Vec::new()); misfits);
+    double!(always Ok(None); read_snapshot);
+    double!(always Ok(false); compact);
+    double!(always 0; uncompacted_bytes);
+    double!(always FileBytes::default(); file_bytes);
+    double!(always None; free_space);
+    double!(always false; has_unpinned idle);
+    double!(always Err(StoreError::Closed); back_up look_at);
+
     fn replay(
         &self,
         visit: &mut dyn FnMut(Stored<'_>) -> ControlFlow<()>,
@@ -276,13 +278,6 @@ impl EmbeddedStore for Engine {
         .collect()
     }
 
-    fn summaries(
-        &self,
-        _visit: &mut dyn FnMut(&SummaryRow) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     fn replay_journal(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
@@ -302,51 +297,6 @@ impl EmbeddedStore for Engine {
         Ok(())
     }
 
-    fn misfits(&self, _is_over: &IsOver) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    fn uncompacted_bytes(&self) -> u64 {
-        0
-    }
-
-    fn file_bytes(&self) -> FileBytes {
-        FileBytes::default()
-    }
-
-    fn compact(
-        &self,
-        _summarize: &mut dyn FnMut(&[SessionId]) -> Vec<SummaryRow>,
-    ) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-
-    fn put_summaries(&self, _summaries: &[SummaryRow]) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn put_snapshot(
-        &self,
-        _session: SessionId,
-        _revision: Revision,
-        _parts: &mut dyn Iterator<Item = Vec<u8>>,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn read_snapshot(
-        &self,
-        _session: SessionId,
-        _up_to: Revision,
-        _visit: &mut dyn FnMut(Revision, &[u8]) -> ControlFlow<()>,
-    ) -> Result<Option<Revision>, StoreError> {
-        Ok(None)
-    }
-
-    fn has_unpinned(&self) -> bool {
-        false
-    }
-
     fn names(&self) -> Result<Vec<NameRow>, StoreError> {
         let disk = self.disk.lock();
         let row = |(name, session): (&Vec<u8>, &SessionId)| NameRow {
@@ -355,42 +305,16 @@ impl EmbeddedStore for Engine {
         };
         Ok(disk.names.iter().map(row).collect())
     }
-
-    fn free_space(&self) -> Option<FreeSpace> {
-        None
-    }
-
-    fn back_up(
-        &self,
-        _to: &Path,
-        _is_over: &IsOver,
-        _progress: &Progress,
-    ) -> Result<Copied, StoreError> {
-        Err(StoreError::Closed)
-    }
-
-    fn look_at(
-        &self,
-        _scratch: Option<&Path>,
-        _is_over: &IsOver,
-        _look: &mut dyn FnMut(&dyn EmbeddedStore),
-    ) -> Result<(), StoreError> {
-        Err(StoreError::Closed)
-    }
-
-    fn idle(&self) -> bool {
-        false
-    }
 }
 
 impl BlobStore for Engine {
+    double!(always Ok(()); clear_blobs blobs_of blobs);
+    double!(always Ok(false); sweep_blobs);
+    double!(always Err(StoreError::Closed); begin_blob);
+
     fn put_blob(&self, session: SessionId, digest: Digest, bytes: &[u8]) -> Result<(), StoreError> {
         self.grown()?.blobs.insert((session, digest), bytes.to_owned());
         Ok(())
-    }
-
-    fn begin_blob(&self, _session: SessionId) -> Result<Box<dyn BlobDraft>, StoreError> {
-        Err(StoreError::Closed)
     }
 
     fn blob(&self, session: SessionId, digest: Digest) -> Result<Vec<u8>, StoreError> {
@@ -426,33 +350,6 @@ impl BlobStore for Engine {
 
     fn remove_blobs(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         self.changed()?.blobs.retain(|(session, _), _| !sessions.contains(session));
-        Ok(())
-    }
-
-    fn sweep_blobs(&self) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-
-    fn clear_blobs(
-        &self,
-        _live: &HashSet<SessionId>,
-        _go_on: &dyn Fn() -> bool,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn blobs_of(
-        &self,
-        _session: SessionId,
-        _visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn blobs(
-        &self,
-        _visit: &mut dyn FnMut(StoredBlob) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
         Ok(())
     }
 }
