@@ -473,10 +473,14 @@ mod tests {
             let read = Choice::take(&mut members)?;
             members.finish(read)
         };
-        let name = taken(r#"{"name": "1s", "kind": "2s"}"#).unwrap();
-        assert!(matches!(name, Choice::Name(ByName { .. })), "{name:?}");
-        let fence = taken(r#"{"fence": 3, "kind": "1s"}"#).unwrap();
-        assert!(matches!(fence, Choice::Fence(ByFence { fence: Revision(3), .. })), "{fence:?}");
+        let shown = |text: &str| match taken(text).unwrap() {
+            Choice::Name(ByName { kind, name }) => format!("{kind} {name}"),
+            Choice::Fence(ByFence { kind, fence }) => format!("{kind} {fence}"),
+            Choice::All(All { all }) => all.to_string(),
+        };
+        assert_eq!(shown(r#"{"name": "1s", "kind": "2s"}"#), "2s 1s");
+        assert_eq!(shown(r#"{"fence": 3, "kind": "1s"}"#), "1s 3");
+        assert_eq!(shown(r#"{"all": "4s"}"#), "4s");
         for (text, why) in [
             ("{}", "/0: expected 'kind' or 'all'"),
             (r#"{"kind": "1s"}"#, "/0: expected the member 'fence'"),
