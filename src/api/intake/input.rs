@@ -437,6 +437,73 @@ mod tests {
         }
     }
 
+    inputs! {
+        /// By a name.
+        ByName as "ByNameBody" {
+            kind "kind": Lifetime as needed,
+            name "name": Lifetime as needed,
+        }
+
+        /// By a fence.
+        ByFence as "ByFenceBody" {
+            kind "kind": Lifetime as needed,
+            fence "fence": FenceOfClaim as needed,
+        }
+
+        /// All.
+        All as "AllBody" {
+            all "all": Lifetime as needed,
+        }
+    }
+
+    unions! {
+        /// One of three.
+        Choice as "ChoiceBody" {
+            /// The first.
+            Name(ByName),
+            Fence(ByFence),
+            All(All),
+        }
+    }
+
+    #[test]
+    fn an_input_of_a_union_is_told_by_its_members() {
+        let taken = |text: &str| {
+            let mut members = Members::of("/0", text)?;
+            let read = Choice::take(&mut members)?;
+            members.finish(read)
+        };
+        let shown = |text: &str| match taken(text).unwrap() {
+            Choice::Name(ByName { kind, name }) => format!("{kind} {name}"),
+            Choice::Fence(ByFence { kind, fence }) => format!("{kind} {fence}"),
+            Choice::All(All { all }) => all.to_string(),
+        };
+        assert_eq!(shown(r#"{"name": "1s", "kind": "2s"}"#), "2s 1s");
+        assert_eq!(shown(r#"{"fence": 3, "kind": "1s"}"#), "1s 3");
+        assert_eq!(shown(r#"{"all": "4s"}"#), "4s");
+        for (text, why) in [
+            ("{}", "/0: expected 'kind' or 'all'"),
+            (r#"{"kind": "1s"}"#, "/0: expected the member 'fence'"),
+            (r#"{"al": "1s"}"#, "/0/al: unknown member; did you mean 'all'? Known here: all, kind"),
+            (r#"{"all": "1s", "fence": 1}"#, "/0/fence: unknown member; known here: all, kind"),
+        ] {
+            let refused = taken(text).unwrap_err();
+            assert_eq!(refused.detail(), why, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_a_union_names_its_inputs() {
+        let schema = serde_json::to_value(<Choice as utoipa::PartialSchema>::schema()).unwrap();
+        assert_eq!(schema["description"], "One of three.");
+        assert_eq!(schema["oneOf"][0]["$ref"], "#/components/schemas/ByNameBody");
+        assert_eq!(schema["oneOf"][0]["description"], "The first.");
+        let mut named = Vec::new();
+        <Choice as ToSchema>::schemas(&mut named);
+        let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(names.contains(&"AllBody") && names.contains(&"TtlText"), "{names:?}");
+    }
+
     #[test]
     fn an_input_has_its_members_and_no_others() {
         let Sample { ttl, fence } = body(r#"{"fence": 1, "fence": 2}"#).unwrap();

@@ -8,8 +8,8 @@ use crate::api::intake::query::Of;
 use crate::api::intake::targets::Point;
 use crate::api::refusal::{Refusal, no_session, refused};
 use crate::board::{
-    Board, CheckpointCommand, CheckpointName, Command, Condition, Rejected, SessionName, Terms,
-    permits,
+    Board, CheckpointCommand, CheckpointName, Command, Condition, Json, Rejected, Revision,
+    SessionName, Terms, permits,
 };
 use crate::service::{At, Imported, Keep, Published, Reply, ServiceError, SessionHandle};
 
@@ -43,7 +43,7 @@ impl Naming {
 }
 
 /// Returns what is published of a session, and its board at a point, or now if no point is given.
-pub(crate) async fn board_at(
+async fn board_at(
     session: &SessionHandle,
     at: Option<&At>,
 ) -> Result<(Published, Arc<Board>), Refusal> {
@@ -61,16 +61,46 @@ pub(crate) async fn board_at(
     Ok((published, board))
 }
 
+/// What a write that needs a past board finds.
+pub(crate) enum Past {
+    /// The first answer to the same call. The board may be forgotten by now.
+    Repeated(Json),
+    /// The board of then, and the revision that its session has now.
+    Board { then: Arc<Board>, now: Revision },
+}
+
 impl WriteCall {
-    /// Restores the session to an earlier board.
+    async fn past(&self, of: &SessionHandle, at: Option<&At>) -> Result<Past, NotWritten> {
+        if let Some(kept) = self.repeated().await? {
+            return Ok(Past::Repeated(kept));
+        }
+        let (now, then) = board_at(of, at).await.map_err(NotWritten::Refused)?;
+        Ok(Past::Board { then, now: now.board.revision() })
+    }
+
+    /// Returns the board that the session is restored to.
+    pub(crate) async fn to_restore(&self, at: &At) -> Result<Past, NotWritten> {
+        self.session.caller().restores()?;
+        self.past(&self.session, Some(at)).await
+    }
+
+    /// Restores the session to the board that [`to_restore`](Self::to_restore) has found.
     pub(crate) async fn restore(
         &self,
         then: Arc<Board>,
         keep: Option<Keep>,
     ) -> Result<Reply, NotWritten> {
-        self.session.caller().restores()?;
         self.still_may()?;
         Ok(self.session.restore(self.terms.clone(), then, keep).await?)
+    }
+
+    /// Returns the board of another session that this one is created from.
+    pub(crate) async fn to_fork(
+        &self,
+        source: &SessionHandle,
+        at: Option<&At>,
+    ) -> Result<Past, NotWritten> {
+        self.past(source, at).await
     }
 
     /// Creates the session from another session's board, with what the caller may see of it.
@@ -101,8 +131,10 @@ impl WriteCall {
     /// Deletes the session's history before now. The purge itself commits nothing. A key is recorded with a commit, so that a
     /// repeat does not delete newer history.
     pub(crate) async fn purge(&self, keep: Option<Keep>) -> Result<Reply, NotWritten> {
-        self.still_may()?;
-        let (_, board) = board_at(&self.session, None).await.map_err(NotWritten::Refused)?;
+        let board = match self.past(&self.session, None).await? {
+            Past::Repeated(kept) => return Ok(Reply::Before(kept)),
+            Past::Board { then, .. } => then,
+        };
         permits(&board, self.session.name(), &self.terms).map_err(|rejected| {
             ServiceError::Rejected { rejected, revision: Some(board.revision()) }
         })?;

@@ -16,8 +16,7 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::address::session_url;
 use crate::api::intake::input::body as body_of;
-use crate::api::ops::history::{Forking, Restoring, board_at};
-use crate::api::tag::Resource;
+use crate::api::ops::history::{Forking, Restoring};
 
 /// The maximum number of attempts to read a history that is being truncated.
 const LOOKS_MAX: usize = 8;
@@ -52,23 +51,17 @@ pub(super) struct ForkedBody {
 pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
-    let Forking { to, at } = from_json(bytes, body_of::<Forking>).await?;
-    if let Some(answer) = writing.repeated(&Resource::Session).await? {
-        return Ok(answer);
-    }
-    let source = writing.redirect(&to).await?;
-    if let Some(answer) = writing.repeated(&Resource::Session).await? {
-        return Ok(answer);
-    }
-    let (_, board) = board_at(&source, at.as_ref()).await?;
-    let at = board.revision().0;
+    let forking: Forking = from_json(bytes, body_of).await?;
     writing
-        .fork(board, source.name().clone(), move |written| {
+        .fork(forking, |written, at| {
             let board = &written.receipt.board;
-            let session = written.session;
-            let (tag, revision) = (written.session_tag(), board.revision().0);
-            let body =
-                ForkedBody { revision, etag: tag.to_string(), session: session.to_string(), at };
+            let (tag, session) = (written.session_tag(), written.session);
+            let body = ForkedBody {
+                revision: board.revision().0,
+                etag: tag.to_string(),
+                session: session.to_string(),
+                at: at.0,
+            };
             written.json(Some(tag), Some(session_url(session)), &body)
         })
         .await
@@ -92,12 +85,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let Restoring { at } = from_json(bytes, body_of::<Restoring>).await?;
-    writing.caller().restores()?;
-    if let Some(answer) = writing.repeated(&Resource::Session).await? {
-        return Ok(answer);
-    }
-    let (_, then) = board_at(writing.session(), Some(&at)).await?;
-    writing.restore(then, |written| written.changed(written.session_tag(), None)).await
+    writing.restore(&at, |written| written.changed(written.session_tag(), None)).await
 }
 
 /// Delete a session's history

@@ -7,12 +7,13 @@ use axum::response::Response;
 
 use super::Writing;
 use super::response::{ShapeResult, Written};
+use crate::api::ops::history::{Forking, Past};
 use crate::api::tag::Resource;
-use crate::board::{Board, Hashing, Rejected, SessionName};
+use crate::board::{Hashing, Json, Rejected, Revision};
 use crate::http::request::body::{ARCHIVE_BODY_BYTES_MAX, Arriving};
 use crate::http::response::problem::Problem;
 use crate::http::response::unwritten;
-use crate::service::{Import, Imported, ServiceError, SessionHandle};
+use crate::service::{At, Import, Imported, ServiceError, SessionHandle};
 
 impl Writing {
     /// Returns the session that this writes.
@@ -20,34 +21,36 @@ impl Writing {
         &self.session
     }
 
-    /// Redirects the write to another session, and returns the session in the path.
-    pub(in crate::http) async fn redirect(
-        &mut self,
-        to: &SessionName,
-    ) -> Result<SessionHandle, Problem> {
-        let to = self.session.service().session(self.caller(), to).await?;
-        Ok(std::mem::replace(&mut self.session, to))
+    /// Returns the first response, if this is a repeat.
+    async fn repeated(&self) -> Result<Option<Response>, Problem> {
+        let kept = self.call(&Resource::Session)?.repeated().await?;
+        kept.map(|kept| self.replay(&kept)).transpose()
     }
 
-    /// Returns the first response if this is a repeat. The session's past board is not needed for that.
-    pub(in crate::http) async fn repeated(
-        &self,
-        resource: &Resource,
-    ) -> Result<Option<Response>, Problem> {
-        let Some(kept) = self.call(resource)?.repeated().await? else { return Ok(None) };
-        Ok(Some(self.again(&kept).map_err(unwritten)?.into_response()))
+    fn replay(&self, kept: &Json) -> Result<Response, Problem> {
+        Ok(self.again(kept).map_err(unwritten)?.into_response())
     }
 
-    /// Creates the session from another session's board.
+    /// Creates another session from the board of this one. The shape gets the revision that was forked.
     pub(in crate::http) async fn fork(
-        self,
-        board: Arc<Board>,
-        fork_of: SessionName,
-        shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
+        mut self,
+        Forking { to, at }: Forking,
+        shape: impl Fn(&Written<'_>, Revision) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
+        if let Some(answer) = self.repeated().await? {
+            return Ok(answer);
+        }
+        let to = self.session.service().session(self.caller(), &to).await?;
+        let source = std::mem::replace(&mut self.session, to);
+        let call = self.call(&Resource::Session)?;
+        let board = match call.to_fork(&source, at.as_ref()).await? {
+            Past::Repeated(kept) => return self.replay(&kept),
+            Past::Board { then, .. } => then,
+        };
+        let forked = board.revision();
+        let shape = Arc::new(move |written: &Written<'_>| shape(written, forked));
         let keep = self.keep(&call, &shape);
-        let reply = call.fork(board, fork_of, keep).await;
+        let reply = call.fork(board, source.name().clone(), keep).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
@@ -86,7 +89,7 @@ impl Writing {
         );
         if is_taken && self.repeat.is_some() {
             self.receive(&mut arriving, None).await?;
-            if let Some(answer) = self.repeated(&Resource::Session).await? {
+            if let Some(answer) = self.repeated().await? {
                 return Ok(answer);
             }
         } else {
@@ -125,12 +128,15 @@ impl Writing {
     /// Restores the session to an earlier board.
     pub(in crate::http) async fn restore(
         self,
-        then: Arc<Board>,
+        at: &At,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
-        let keep = self.keep(&call, &shape);
-        let reply = call.restore(then, keep).await;
+        let then = match call.to_restore(at).await? {
+            Past::Repeated(kept) => return self.replay(&kept),
+            Past::Board { then, .. } => then,
+        };
+        let reply = call.restore(then, self.keep(&call, &shape)).await;
         self.answer(&Resource::Session, reply, &*shape).await
     }
 
@@ -139,12 +145,8 @@ impl Writing {
         self,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
-        let resource = Resource::Session;
-        if let Some(answer) = self.repeated(&resource).await? {
-            return Ok(answer);
-        }
-        let (call, shape) = (self.call(&resource)?, Arc::new(shape));
+        let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));
         let reply = call.purge(self.keep(&call, &shape)).await;
-        self.answer(&resource, reply, &*shape).await
+        self.answer(&Resource::Session, reply, &*shape).await
     }
 }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 
 use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
-use crate::api::ops::history::{Naming, Restoring, board_at};
+use crate::api::ops::history::{Naming, Past, Restoring};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::missing;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -81,14 +81,12 @@ async fn restore(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
     let Restoring { at } = call.input().await?;
-    call.caller().restores()?;
-    let writing = call.writing(session.clone(), agent)?;
-    // A repeat is told what the first call did, although its point may be forgotten by now.
-    if let Some(kept) = writing.write.repeated().await? {
-        return Ok(Facts::again(kept.text()).into());
-    }
-    let (now, then) = board_at(&session, Some(&at)).await?;
-    let (before, restored) = (now.board.revision(), then.revision());
+    let writing = call.writing(session, agent)?;
+    let (then, before) = match writing.write.to_restore(&at).await? {
+        Past::Repeated(kept) => return Ok(Facts::again(kept.text()).into()),
+        Past::Board { then, now } => (then, now),
+    };
+    let restored = then.revision();
     let shape = move |receipt: &Receipt| {
         Facts::new()
             .put("restored", &restored)
