@@ -38,7 +38,7 @@ try {
       await page.goto(`${url}/ui/#/sessions/demo/${view}`);
       await page.waitForLoadState("load");
       await page.waitForTimeout(2000);
-      if (name === "timeline") await page.locator(".main").evaluate((main) => main.scrollBy(0, -560));
+      if (name === "timeline") await page.locator(".main").evaluate((main) => main.scrollBy(0, -800));
       await page.waitForTimeout(1000);
       await page.screenshot({ path: join(ROOT, `docs/images/page-${name}${colorScheme === "dark" ? "-dark" : ""}.png`) });
       await page.close();

@@ -82,9 +82,10 @@ struct Api;
 
 /// The state that handlers extract from.
 #[derive(Clone)]
-struct Handles(Arc<Held>);
+struct Handles(Arc<Shared>);
 
-struct Held {
+/// The parts behind all handles.
+struct Shared {
     service: Service,
     bodies: BodyRoom,
     document: docs::Document,
@@ -216,8 +217,8 @@ pub fn router(
     let links = doors.iter().map(|door| (door.name, door.path));
     let links = links.chain(page.as_ref().map(|page| (page.name, page.path))).collect();
     let links = root::Links { doors: links, page: page.as_ref().map(|page| page.path) };
-    let held = Held { service, bodies, document, methods, public_url, streams, lists, links };
-    let handles = Handles(Arc::new(held));
+    let shared = Shared { service, bodies, document, methods, public_url, streams, lists, links };
+    let handles = Handles(Arc::new(shared));
     let mut guarded = described;
     for door in doors {
         let path = door.path;
@@ -282,9 +283,9 @@ fn whole() -> (Router<Handles>, Methods, Document) {
     ]);
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         always_have_their_headers(operation);
-        let takes_finish_query_too = operation.operation_id.as_deref() == Some("put_session");
+        let has_optional_body = operation.operation_id.as_deref() == Some("put_session");
         if let Some(RefOr::T(body)) = &mut operation.request_body
-            && takes_finish_query_too
+            && has_optional_body
         {
             body.required = Some(Required::False);
         }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const RATE_MIN: u32 = 1024;
 
 /// The deadline for one direction of one connection.
-pub(crate) struct Patience {
+pub(crate) struct StallDeadline {
     /// The debt at which the deadline is reached.
     max: Duration,
     debt: Duration,
@@ -22,7 +22,7 @@ pub(crate) struct Patience {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patience {
+impl StallDeadline {
     /// Creates a deadline without debt.
     pub(crate) fn new(max: Duration) -> Self {
         Self { max, debt: Duration::ZERO, waiting_since: None, timer: None }
@@ -67,51 +67,51 @@ mod tests {
     const S: Duration = Duration::from_secs(1);
 
     /// Returns the time from now until the deadline of a silent client.
-    fn left(patience: &mut Patience, now: Instant) -> Duration {
-        patience.end(now) - now
+    fn left(deadline: &mut StallDeadline, now: Instant) -> Duration {
+        deadline.end(now) - now
     }
 
     #[test]
-    fn silence_ends_patience() {
-        let (mut patience, begun) = (Patience::new(MAX), Instant::now());
-        assert_eq!(left(&mut patience, begun), MAX);
-        assert_eq!(left(&mut patience, begun + 4 * S), MAX - 4 * S);
+    fn silence_reaches_the_deadline() {
+        let (mut deadline, begun) = (StallDeadline::new(MAX), Instant::now());
+        assert_eq!(left(&mut deadline, begun), MAX);
+        assert_eq!(left(&mut deadline, begun + 4 * S), MAX - 4 * S);
     }
 
     #[test]
-    fn a_drip_ends_patience_as_silence_does() {
-        let (mut patience, mut now) = (Patience::new(MAX), Instant::now());
+    fn a_drip_reaches_the_deadline_as_silence_does() {
+        let (mut deadline, mut now) = (StallDeadline::new(MAX), Instant::now());
         for _ in 0..9 {
-            assert!(left(&mut patience, now) > S);
+            assert!(left(&mut deadline, now) > S);
             now += S;
-            patience.moved_at(1, now);
+            deadline.moved_at(1, now);
         }
-        assert!(left(&mut patience, now) < 2 * S);
+        assert!(left(&mut deadline, now) < 2 * S);
     }
 
     #[test]
     fn the_slowest_rate_is_borne_for_ever() {
-        let (mut patience, mut now) = (Patience::new(MAX), Instant::now());
+        let (mut deadline, mut now) = (StallDeadline::new(MAX), Instant::now());
         for _ in 0..1000 {
-            assert_eq!(left(&mut patience, now), MAX);
+            assert_eq!(left(&mut deadline, now), MAX);
             now += 5 * S;
-            patience.moved_at(5 * 1024, now);
+            deadline.moved_at(5 * 1024, now);
         }
     }
 
     #[test]
     fn what_moved_before_is_no_credit() {
-        let (mut patience, now) = (Patience::new(MAX), Instant::now());
-        patience.moved_at(usize::MAX, now);
-        assert_eq!(left(&mut patience, now), MAX);
+        let (mut deadline, now) = (StallDeadline::new(MAX), Instant::now());
+        deadline.moved_at(usize::MAX, now);
+        assert_eq!(left(&mut deadline, now), MAX);
     }
 
     #[test]
     fn time_in_which_nobody_waits_is_no_debt() {
-        let (mut patience, mut now) = (Patience::new(MAX), Instant::now());
+        let (mut deadline, mut now) = (StallDeadline::new(MAX), Instant::now());
         for _ in 0..100 {
-            assert_eq!(left(&mut patience, now), MAX);
-            patience.moved_at(8, now);
+            assert_eq!(left(&mut deadline, now), MAX);
+            deadline.moved_at(8, now);
             now += 100 * MAX;
         }
     }

@@ -16,13 +16,13 @@ use tokio::net::TcpStream;
 use super::departure::Departure;
 use super::idle::Idleness;
 use super::malformed_head::Parsed;
-use super::slow_client::Patience;
+use super::slow_client::StallDeadline;
 
 /// The stream from which hyper reads and to which hyper writes.
 pub(crate) struct ClientStream {
     tcp: TcpStream,
     idleness: Arc<Idleness>,
-    patience: Patience,
+    deadline: StallDeadline,
     parsed: Parsed,
     departure: Departure,
     /// The rest of a response that replaces hyper's.
@@ -39,8 +39,8 @@ impl ClientStream {
         departure: Departure,
     ) -> Self {
         prepare(&tcp, stall_max);
-        let (patience, replacement) = (Patience::new(stall_max), Vec::new());
-        Self { tcp, idleness, patience, parsed, departure, replacement }
+        let (deadline, replacement) = (StallDeadline::new(stall_max), Vec::new());
+        Self { tcp, idleness, deadline, parsed, departure, replacement }
     }
 
     /// Writes the rest of a replaced response.
@@ -77,11 +77,11 @@ impl ClientStream {
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
             if let Ok(bytes) = written {
-                self.patience.moved(bytes);
+                self.deadline.moved(bytes);
             }
             return Poll::Ready(written);
         }
-        ready!(self.patience.poll_end(cx));
+        ready!(self.deadline.poll_end(cx));
         // Otherwise the system would go on sending the bytes in its buffer.
         if let Err(error) = self.tcp.set_zero_linger() {
             tracing::debug!(%error, "cannot reset a connection");

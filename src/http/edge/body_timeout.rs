@@ -11,7 +11,7 @@ use http_body_util::LengthLimitError;
 
 use super::body_polls::wrapped::wrapped;
 use super::decompress::Inflated;
-use crate::http::connection::slow_client::Patience;
+use crate::http::connection::slow_client::StallDeadline;
 
 /// A body that stalled or was too slow.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    let mut patience = Patience::new(silence_max);
+    let mut deadline = StallDeadline::new(silence_max);
     // A small body is mostly in the connection's buffer already. The first poll asks the connection for it and the
     // next one gets it, without a timer.
     let mut is_asked = false;
@@ -31,14 +31,14 @@ pub(super) fn watched(body: Body, silence_max: Duration) -> Body {
         let asked = std::mem::replace(&mut is_asked, true);
         if let Poll::Ready(frame) = body.poll_frame(cx) {
             let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-            patience.moved(data.map_or(0, Bytes::len));
+            deadline.moved(data.map_or(0, Bytes::len));
             return Poll::Ready(frame);
         }
         if !asked {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        patience.poll_end(cx).map(|()| Some(Err(axum::Error::new(Late))))
+        deadline.poll_end(cx).map(|()| Some(Err(axum::Error::new(Late))))
     })
 }
 

@@ -26,7 +26,7 @@ use crate::auth::{Caller, Forbidden};
 use crate::board::Board;
 use crate::service::{At, Published, Service, ServiceError, SessionHandle, Unreachable};
 use shared_scans::{Listed, Lists, Look};
-use wait::{Patience, Sought, wait_param};
+use wait::{Sought, WaitDeadline, wait_param};
 
 /// The end of a read without a body to show.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Reading {
         mut rendering: impl FnMut(&Board) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Arc<Board>), Early> {
         let rendering = move |now: &Published| rendering(&now.board);
-        let (answer, shown) = self.seek_at(session, &mut There { session, rendering }).await?;
+        let (answer, shown) = self.seek_at(session, &mut Existing { session, rendering }).await?;
         Ok((answer, shown.board))
     }
 
@@ -143,7 +143,7 @@ impl Reading {
         session: &SessionHandle,
         rendering: impl FnMut(&Published) -> Result<Rendering, Problem> + Send,
     ) -> Result<(Answer, Published), Early> {
-        self.seek(session, None, &mut There { session, rendering }).await
+        self.seek(session, None, &mut Existing { session, rendering }).await
     }
 
     /// Returns what is sought, now or at a past revision.
@@ -172,7 +172,7 @@ impl Reading {
         sought: &mut impl Sought,
     ) -> Result<(Answer, Published), Early> {
         let mut params = std::mem::take(&mut self.params);
-        let patience = Patience::params(&mut params, &self.headers, sought.may_come())?;
+        let wait = WaitDeadline::params(&mut params, &self.headers, sought.may_come())?;
         params.finish()?;
         if sought.may_come() {
             check_known(&self.headers)?;
@@ -180,8 +180,8 @@ impl Reading {
         let (mut waiting, mut stopping) = (None, false);
         loop {
             let now = session.published().await?;
-            let deadline = patience.deadline(now.as_ref());
-            let reached = patience.reached(now.as_ref());
+            let deadline = wait.deadline(now.as_ref());
+            let reached = wait.reached(now.as_ref());
             if stopping || Instant::now() >= deadline {
                 reached?;
                 return self.last(at, now, session, sought).await;
@@ -291,12 +291,12 @@ impl Reading {
 }
 
 /// A resource that is refused if its session does not exist, without waiting.
-struct There<'a, F> {
+struct Existing<'a, F> {
     session: &'a SessionHandle,
     rendering: F,
 }
 
-impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for There<'_, F> {
+impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for Existing<'_, F> {
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
         self.at_last(now).map(Some)
     }

@@ -39,14 +39,14 @@ pub(crate) trait Sought: Send {
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early>;
 }
 
-/// The wait parameters of a read.
-pub(crate) struct Patience {
+/// The deadline of a read that waits, from its parameters `wait` and `min_revision`.
+pub(crate) struct WaitDeadline {
     begun: Instant,
     wait: Option<Duration>,
     revision: Option<Revision>,
 }
 
-impl Patience {
+impl WaitDeadline {
     /// Takes `min_revision` and `wait`. `wait` needs something to wait for.
     pub(crate) fn params(
         params: &mut Params,
