@@ -61,12 +61,12 @@ struct Inner {
 /// The logins in use by the hashes of their ids, and the logouts of all servers.
 #[derive(Default)]
 struct Known {
-    held: HashMap<Digest, Held>,
+    held: HashMap<Digest, ActiveLogin>,
     logouts: Logouts,
 }
 
 /// A login by the hash of its id.
-struct Held {
+struct ActiveLogin {
     token: TokenId,
     made_at: Timestamp,
     used_at: Timestamp,
@@ -82,13 +82,13 @@ struct Signed {
     made_at: Timestamp,
 }
 
-impl Drop for Held {
+impl Drop for ActiveLogin {
     fn drop(&mut self) {
         self.ended.cancel();
     }
 }
 
-impl Held {
+impl ActiveLogin {
     fn is_live(&self, now: Timestamp) -> bool {
         now.0 - self.used_at.0 < LOGIN_IDLE_MS_MAX && now.0 < self.expires_at().0
     }
@@ -140,7 +140,7 @@ impl Logins {
             URL_SAFE_NO_PAD.encode(bytes)
         };
         let ended = grant.ended().child_token();
-        let made = Held { token: token.id, made_at: now, used_at: now, is_signed, ended };
+        let made = ActiveLogin { token: token.id, made_at: now, used_at: now, is_signed, ended };
         let login = Login { expires_at: made.expires_at(), token };
         let mut known = self.0.known.lock();
         known.held.retain(|_, login| login.is_live(now));
@@ -164,7 +164,7 @@ impl Logins {
                 let Signed { token, made_at } = signed;
                 let holder = self.0.tokens.holder(token)?;
                 let ended = holder.grant().ok_or(Unauthorized::LoggedOut)?.ended().child_token();
-                let made = Held { token, made_at, used_at: now, is_signed: true, ended };
+                let made = ActiveLogin { token, made_at, used_at: now, is_signed: true, ended };
                 known.hold(hash, made);
             }
             let login = known.held.get_mut(&hash);
@@ -265,7 +265,7 @@ pub enum BeginError {
 
 impl Known {
     /// Holds one more login. Beyond a bound, the one that was used least recently makes room.
-    fn hold(&mut self, hash: Digest, made: Held) {
+    fn hold(&mut self, hash: Digest, made: ActiveLogin) {
         let of_token = self.held.values().filter(|login| login.token == made.token).count();
         if of_token >= TOKEN_LOGINS_MAX {
             self.drop_oldest(|login| login.token == made.token);
@@ -276,7 +276,7 @@ impl Known {
     }
 
     /// Drops the login that was used least recently among some. It ends, unless it is signed.
-    fn drop_oldest(&mut self, among: impl Fn(&Held) -> bool) {
+    fn drop_oldest(&mut self, among: impl Fn(&ActiveLogin) -> bool) {
         let some = self.held.iter().filter(|(_, login)| among(login));
         let oldest =
             some.min_by_key(|(hash, login)| (login.used_at, **hash)).map(|(hash, _)| *hash);

@@ -129,10 +129,10 @@ struct Known {
     /// Cancelled once requests need a token.
     open: Arc<CancellationToken>,
     by_place: HashMap<[u8; 8], Vec<TokenId>>,
-    by_id: BTreeMap<TokenId, Held>,
+    by_id: BTreeMap<TokenId, KnownToken>,
 }
 
-struct Held {
+struct KnownToken {
     hash: SecretHash,
     grant: Arc<Grant>,
 }
@@ -153,7 +153,7 @@ impl Tokens {
         for row in store.tokens()? {
             known.open.cancel();
             match row.body.as_deref().map(|body| decode(row.id, body)) {
-                Some(Ok((token, hash))) => known.put(Held::new(token, hash, limits)),
+                Some(Ok((token, hash))) => known.put(KnownToken::new(token, hash, limits)),
                 Some(Err(why)) => tracing::error!(id = %row.id, %why, "a token cannot be read"),
                 None => tracing::error!(id = %row.id, "a token is damaged"),
             }
@@ -195,8 +195,8 @@ impl Tokens {
                     let same = known.by_id.get(&token.id).map(|held| held.grant.token());
                     if same != Some(&token) {
                         let event = if token.revoked_at.is_some() { "revoked" } else { "created" };
-                        tracing::info!(token = %token.name, id = %token.id, elsewhere = true, "{event} a token");
-                        known.put(Held::new(token, hash, self.0.limits));
+                        tracing::info!(token = %token.name, id = %token.id, by_another_server = true, "{event} a token");
+                        known.put(KnownToken::new(token, hash, self.0.limits));
                     }
                 }
                 Some(Err(why)) => tracing::error!(id = %row.id, %why, "a token cannot be read"),
@@ -319,7 +319,7 @@ impl Tokens {
             Token { id, name, scopes, sessions, agent, created_at: now, expires_at, revoked_at };
         self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
         let mut known = self.0.known.write();
-        known.put(Held::new(token.clone(), hash, self.0.limits));
+        known.put(KnownToken::new(token.clone(), hash, self.0.limits));
         known.open.cancel();
         tracing::info!(token = %token.name, id = %token.id, first, "created a token");
         Ok(Created { token, first })
@@ -358,7 +358,7 @@ impl Tokens {
         self.make_room(now)?;
         self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
         let mut known = self.0.known.write();
-        known.put(Held::new(token.clone(), hash, self.0.limits));
+        known.put(KnownToken::new(token.clone(), hash, self.0.limits));
         known.open.cancel();
         tracing::info!(token = %token.name, id = %token.id, "took in a token of another store");
         Ok(Some(token))
@@ -388,7 +388,7 @@ impl Tokens {
             (Token { revoked_at, ..held.grant.token().clone() }, held.hash)
         };
         self.0.store.put_token(id.0, Some(&encode(&token, &hash)?))?;
-        self.0.known.write().put(Held::new(token.clone(), hash, self.0.limits));
+        self.0.known.write().put(KnownToken::new(token.clone(), hash, self.0.limits));
         tracing::info!(token = %token.name, id = %token.id, "revoked a token");
         Ok(token)
     }
@@ -460,7 +460,7 @@ impl Known {
     }
 
     /// Replaces the token with the same id, and ends the old grant.
-    fn put(&mut self, held: Held) {
+    fn put(&mut self, held: KnownToken) {
         let (id, place) = (held.grant.token().id, held.hash.place());
         match self.by_id.insert(id, held) {
             Some(before) => before.grant.ended().cancel(),
@@ -477,7 +477,7 @@ impl Known {
     }
 }
 
-impl Held {
+impl KnownToken {
     fn new(token: Token, hash: SecretHash, limits: TokenLimits) -> Self {
         Self { hash, grant: Arc::new(Grant::new(token, limits)) }
     }

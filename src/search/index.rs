@@ -93,7 +93,7 @@ pub struct Ranked {
 
 /// The matches of a query, best first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct Matches {
     /// At most [`RANKED_MAX`].
     pub ranked: Vec<Ranked>,
     /// True if there may be more within reach.
@@ -232,7 +232,7 @@ impl Index {
         query: &Query,
         reach: &Reach,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<Matches, SearchError> {
         let reader = self.reader()?;
         let words = reader.words.query(query)?;
         let found = found(&reader.connection, &words, reach, goes_on)?;
@@ -398,7 +398,7 @@ fn found(
     words: &QueryWords,
     reach: &Reach,
     goes_on: &dyn Fn() -> bool,
-) -> Result<Found, SearchError> {
+) -> Result<Matches, SearchError> {
     // All is read as of one moment: a merge in between would take a segment away.
     let reader = reader.unchecked_transaction()?;
     let all = reached(&reader, reach)?;
@@ -436,7 +436,7 @@ fn found(
         let Reached { session, log, .. } = all.get(reached)?;
         Some(Ranked { session: session.clone(), log: log.clone(), seq: Seq(seq), score })
     });
-    Ok(Found { ranked: ranked.collect(), is_cut })
+    Ok(Matches { ranked: ranked.collect(), is_cut })
 }
 
 #[cfg(test)]

@@ -11,17 +11,17 @@ use parking_lot::Mutex;
 use crate::board::{Digest, SessionId};
 
 /// An image of a session, or all of them.
-type Held = (SessionId, Option<Digest>);
+type PinKey = (SessionId, Option<Digest>);
 
 /// Pinned images, with the number of pins of each.
 #[derive(Debug, Default)]
-pub(crate) struct ImagePins(Mutex<HashMap<Held, usize>>);
+pub(crate) struct ImagePins(Mutex<HashMap<PinKey, usize>>);
 
 /// A pin: until it is dropped, its images are not collected.
 #[derive(Debug)]
 pub(crate) struct ImagePin {
     pins: Arc<ImagePins>,
-    held: Vec<Held>,
+    held: Vec<PinKey>,
 }
 
 impl ImagePins {
@@ -39,7 +39,7 @@ impl ImagePins {
         self.hold(vec![(session, None)])
     }
 
-    fn hold(self: &Arc<Self>, held: Vec<Held>) -> ImagePin {
+    fn hold(self: &Arc<Self>, held: Vec<PinKey>) -> ImagePin {
         let mut counts = self.0.lock();
         for each in &held {
             *counts.entry(*each).or_default() += 1;

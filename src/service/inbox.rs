@@ -5,7 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::sessions::list::Found;
+use super::sessions::list::SelectedSession;
 use super::sessions::session::{Session, Shown};
 use super::{Listing, Service, ServiceError};
 use crate::board::{Board, OpenEntry, Questions, Seq, SessionName, Summary};
@@ -66,10 +66,10 @@ impl Service {
                     break;
                 }
                 let open = match session {
-                    Found::Running(session) => {
+                    SelectedSession::Running(session) => {
                         self.open_entries(inbox, session, passed, left).await
                     }
-                    Found::Row(summary) => {
+                    SelectedSession::Row(summary) => {
                         self.entries_of_row(inbox, summary, passed, left).await?
                     }
                 };

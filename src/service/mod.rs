@@ -80,7 +80,7 @@ const MOVED_TRIES_MAX: usize = 8;
 
 /// The threads in the order in which they end: the first three send jobs to the writer, the others work for it.
 const ENDS: [&str; 10] = [
-    "keeper",
+    "retention",
     "collector",
     "checker",
     "writer",

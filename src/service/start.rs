@@ -20,7 +20,7 @@ use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::session::Session;
-use super::startup::scan::{Found, Strays, find_all};
+use super::startup::scan::{ScannedSession, Strays, find_all};
 use super::watch::Watches;
 use super::writer::{Parts, Writer};
 use super::{Damage, Inner, LoadError, Options, Service};
@@ -165,7 +165,7 @@ fn find(deps: &Deps, sessions: &Sessions, options: &Options) -> Result<Known, Lo
 /// revision of its name.
 fn forget_replaced(
     store: &dyn EmbeddedStore,
-    found: &mut Vec<Found>,
+    found: &mut Vec<ScannedSession>,
     damage: &mut Vec<Damage>,
     strays: &mut Strays,
 ) {
@@ -198,8 +198,8 @@ fn forget_replaced(
     });
 }
 
-fn add(found: Found, directory: &Directory, memory: &MemoryBudget, known: &mut Known) {
-    let Found { name, shown, snapshot_bytes, stored, is_damaged } = found;
+fn add(found: ScannedSession, directory: &Directory, memory: &MemoryBudget, known: &mut Known) {
+    let ScannedSession { name, shown, snapshot_bytes, stored, is_damaged } = found;
     let (id, exists) = (shown.extent().session, shown.life().is_some());
     if directory.get(&name).is_some() {
         if !is_damaged {
@@ -218,7 +218,7 @@ fn add(found: Found, directory: &Directory, memory: &MemoryBudget, known: &mut K
     let session = Arc::new(Session::new(name, shown));
     session.note_snapshot(snapshot_bytes);
     if is_damaged {
-        session.spoil();
+        session.mark_damaged();
     }
     memory.weigh(&session);
     directory.identities().add(id, &session, stored);

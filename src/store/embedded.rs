@@ -146,7 +146,7 @@ pub trait EmbeddedStore: Store {
 
     /// Does housekeeping outside the writer, which waits for at most one short transaction. First checkpoints a long
     /// log.
-    fn tend(&self) -> bool {
+    fn maintain(&self) -> bool {
         self.idle()
     }
 }

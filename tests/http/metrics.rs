@@ -104,7 +104,7 @@ async fn what_the_store_and_the_writer_do_is_counted_and_timed() {
         ("blackboard_watchers", 0.0),
         ("blackboard_clock_held", 0.0),
         ("blackboard_thread_up{thread=\"writer\"}", 1.0),
-        ("blackboard_thread_up{thread=\"keeper\"}", 1.0),
+        ("blackboard_thread_up{thread=\"retention\"}", 1.0),
         ("blackboard_memory_budget_bytes", f64::from(1 << 30)),
         (concat!("blackboard_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), 1.0),
     ] {

@@ -38,7 +38,7 @@ pub fn apply(board: &mut Board, commit: &Commit) {
 pub(crate) fn close(board: &mut Board, commit: &Commit) {
     board.revision = commit.revision;
     board.updated_at = commit.at;
-    if !commit.is_nobodys() {
+    if !commit.is_system() {
         board.written_at = commit.at;
     }
     if let Some(agent) = &commit.agent

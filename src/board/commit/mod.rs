@@ -62,7 +62,7 @@ impl Commit {
     #[must_use]
     pub fn only_removes(&self) -> bool {
         let ends = self.ends_session();
-        self.is_nobodys()
+        self.is_system()
             || !self.changes.is_empty()
                 && self.changes.iter().all(|change| {
                     // Creation and deletion in one commit end a session that could not be read.
@@ -91,7 +91,7 @@ impl Commit {
 
     /// Returns true for a system commit: an expiry, or forgotten images.
     #[must_use]
-    pub fn is_nobodys(&self) -> bool {
+    pub fn is_system(&self) -> bool {
         let first = self.changes.first();
         matches!(
             first,

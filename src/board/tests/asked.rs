@@ -35,7 +35,7 @@ fn awaited(board: &Board) -> Vec<(u64, i64)> {
 
 fn lapse(board: &mut Board, now: i64) -> Commit {
     let commit = expire(board, Timestamp(now), Nonce(9)).unwrap();
-    assert!(commit.is_nobodys() && commit.only_removes());
+    assert!(commit.is_system() && commit.only_removes());
     admit(board, &commit).unwrap();
     apply(board, &commit);
     commit

@@ -31,7 +31,7 @@ fn claim(request: u64, time: &str) -> Write {
 fn lapse(board: &mut Board, now: i64) -> Vec<String> {
     let mut ended = Vec::new();
     while let Some(commit) = expire(board, Timestamp(now), Nonce(9)) {
-        assert!(commit.is_nobodys() && commit.only_removes());
+        assert!(commit.is_system() && commit.only_removes());
         assert_eq!((&commit.agent, &commit.kept, commit.nonce), (&None, &None, Nonce(9)));
         admit(board, &commit).unwrap();
         apply(board, &commit);

@@ -35,7 +35,7 @@ fn unnamed_images_are_forgotten_and_no_longer_count() {
     let decision = take(&mut board, &write(command.clone()), 9_000).unwrap();
     let commit = decision.commit.unwrap();
     assert_eq!(commit.changes, [forgotten(&[Digest::of(b"two!")])]);
-    assert!(commit.is_nobodys() && commit.only_removes() && !commit.touches_questions());
+    assert!(commit.is_system() && commit.only_removes() && !commit.touches_questions());
     assert_eq!((board.image_bytes(), board.images().count()), (3, 1));
     assert_eq!(board.log_version(&Screenshots), before.log_version(&Screenshots));
     assert_eq!(board.written_at, before.written_at);

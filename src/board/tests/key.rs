@@ -51,7 +51,7 @@ fn a_keyed_write_without_change_is_a_commit_of_a_session() {
     let kept = take(&mut board, &keyed(key("k", "1"), nothing), 2_000).unwrap();
     let commit = kept.commit.unwrap();
     assert_eq!((commit.revision, commit.changes.len()), (Revision(2), 0));
-    assert!(!commit.is_nobodys());
+    assert!(!commit.is_system());
     assert_eq!(recalled(&board, &key("k", "1"), 2_000), Some("{\"revision\":2}"));
     assert_eq!(board.log_version(&Requests).changed, Revision(1));
 }

@@ -132,7 +132,7 @@ impl Play {
     /// Expires due values first, as the service does.
     fn expire(&mut self, now: Timestamp) {
         while let Some(commit) = expire(&self.live, now, Nonce(0)) {
-            assert!(commit.is_nobodys() && commit.only_removes());
+            assert!(commit.is_system() && commit.only_removes());
             assert_eq!(Some(&commit), expire(&self.based, now, Nonce(0)).as_ref());
             self.check_commit(&commit);
             for change in &commit.changes {
@@ -166,7 +166,7 @@ impl Play {
         let named: BTreeSet<Digest> = self.live.named_images().map(|image| image.sha256).collect();
         self.images.retain(|sha256, _| named.contains(sha256));
         if let Some(commit) = &decision.commit {
-            assert!(commit.is_nobodys() && commit.only_removes());
+            assert!(commit.is_system() && commit.only_removes());
             self.commit(commit);
         }
         assert_eq!(self.live, decision.board);

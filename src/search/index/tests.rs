@@ -55,13 +55,13 @@ fn everything() -> Reach {
     Reach::new(names, Arc::new(|_| true), vec![Logs::Board, Logs::Memories])
 }
 
-fn search(index: &Index, query: &str, reach: &Reach) -> Found {
+fn search(index: &Index, query: &str, reach: &Reach) -> Matches {
     index.search(&query.parse().unwrap(), reach, &|| true).unwrap()
 }
 
 type Place = (String, LogName, u64);
 
-fn places(found: &Found) -> Vec<Place> {
+fn places(found: &Matches) -> Vec<Place> {
     let place = |one: &Ranked| (one.session.to_string(), one.log.clone(), one.seq.0);
     found.ranked.iter().map(place).collect()
 }

@@ -51,7 +51,7 @@ impl Endings {
     }
 
     /// Does a part of the work. A full disk or a locked database is tried again; the next start tries the rest.
-    pub(crate) fn tend(&mut self, store: &dyn Store) {
+    pub(crate) fn delete_some(&mut self, store: &dyn Store) {
         if self.is_sweeping {
             // The writer may be asleep, and nobody else would delete what is forgotten.
             self.is_sweeping =

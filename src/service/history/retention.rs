@@ -56,13 +56,13 @@ pub(crate) struct Retention {
 impl Retention {
     pub(crate) fn start(self, deps: &Deps) -> io::Result<()> {
         let signal = Arc::clone(&self.retentions.signal);
-        deps.threads.start("keeper", signal, move |signal| self.run(signal))
+        deps.threads.start("retention", signal, move |signal| self.run(signal))
     }
 
     fn run(&self, signal: &Signal) {
         while signal.rest(self.until_next()) {
             self.forget_deleted();
-            self.endings.lock().tend(&*self.store);
+            self.endings.lock().delete_some(&*self.store);
             while !signal.is_stopped()
                 && let Some(name) = self.retentions.take_due()
             {

@@ -14,7 +14,8 @@ pub(crate) struct StagedHistory {
     store: Arc<dyn Store>,
     orphans: Arc<Orphans>,
     id: SessionId,
-    is_nobodys: bool,
+    /// True until it is handed over or deleted: a drop deletes it.
+    is_owned: bool,
 }
 
 impl fmt::Debug for StagedHistory {
@@ -31,7 +32,7 @@ impl StagedHistory {
         id: SessionId,
     ) -> Result<Self, StoreError> {
         store.stage(id)?;
-        Ok(Self { store, orphans, id, is_nobodys: true })
+        Ok(Self { store, orphans, id, is_owned: true })
     }
 
     pub(crate) fn id(&self) -> SessionId {
@@ -44,20 +45,20 @@ impl StagedHistory {
 
     /// Hands the history to the writer, which names it. A refused one must be [discarded](discard).
     pub(crate) fn hand_over(mut self) -> SessionId {
-        self.is_nobodys = false;
+        self.is_owned = false;
         self.id
     }
 
     /// Deletes the history, on a blocking thread.
     pub(crate) fn forget(mut self) {
-        self.is_nobodys = false;
+        self.is_owned = false;
         discard(&*self.store, &self.orphans, self.id);
     }
 }
 
 impl Drop for StagedHistory {
     fn drop(&mut self) {
-        if !self.is_nobodys {
+        if !self.is_owned {
             return;
         }
         let (store, orphans, id) = (Arc::clone(&self.store), Arc::clone(&self.orphans), self.id);

@@ -172,7 +172,7 @@ impl Compaction {
 
     /// Deletes forgotten rows, which needs no room, and compacts a piece if that is due.
     fn turn(&self, store: &dyn EmbeddedStore, schedule: &mut Schedule, uncompacted: u64) {
-        schedule.more = store.tend();
+        schedule.more = store.maintain();
         if !schedule.compacts(uncompacted) {
             return;
         }
@@ -200,12 +200,12 @@ impl Compaction {
             given.clone()
         })?;
         identities.note_stored(&given);
-        compacted.into_iter().for_each(|session| self.tend(store, session));
+        compacted.into_iter().for_each(|session| self.put_snapshot(store, session));
         Ok(more)
     }
 
     /// Stores a snapshot of a session in memory, if it is due.
-    fn tend(&self, store: &dyn EmbeddedStore, session: SessionId) {
+    fn put_snapshot(&self, store: &dyn EmbeddedStore, session: SessionId) {
         let Some(session) = self.directory.identities().running(session) else { return };
         if let Shown::Hot(published) = session.shown() {
             put_snapshot_if_due(store, &session, &published);

@@ -23,7 +23,7 @@ use crate::board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use crate::error_chain::Chain;
 use crate::fairness::{compute, with_files};
 use crate::search::{
-    Found, Index, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Snippets, WORDS_VERSION,
+    Index, Matches, Phrase, Query, RANKED_MAX, Ranked, Reach, SearchError, Snippets, WORDS_VERSION,
     Words, log_key, log_of,
 };
 use crate::store::{Store, TextFound, TextLog, TextQuery};
@@ -174,7 +174,7 @@ impl Service {
             };
             found.map(|found| (turn, found))
         };
-        let (turn, Found { ranked, is_cut }) =
+        let (turn, Matches { ranked, is_cut }) =
             with_files(look).await.map_err(|_| ServiceError::Fault)??;
         let turn = Arc::new(turn);
         let mut at = passed.min(ranked.len());
@@ -290,7 +290,7 @@ impl Service {
 }
 
 /// Returns the matches within reach in a store that other servers write to, best first.
-fn in_store(store: &dyn Store, sought: &Sought) -> Result<Found, ServiceError> {
+fn in_store(store: &dyn Store, sought: &Sought) -> Result<Matches, ServiceError> {
     let Sought { query, reach } = sought;
     let shared = store.shared().ok_or(ServiceError::Fault)?;
     let words = Words::new().and_then(|words| words.query(query));
@@ -323,7 +323,7 @@ fn in_store(store: &dyn Store, sought: &Sought) -> Result<Found, ServiceError> {
         let (_, session, log) = logs.get(log)?;
         Some(Ranked { session: session.clone(), log: log.clone(), seq: Seq(seq), score })
     });
-    Ok(Found { ranked: ranked.collect(), is_cut })
+    Ok(Matches { ranked: ranked.collect(), is_cut })
 }
 
 /// Returns the words of phrases one by one, and true for the beginning of a word.

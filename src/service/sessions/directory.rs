@@ -234,7 +234,7 @@ impl Directory {
         note(&self.asking, session.name(), false);
         note(&self.requesting, session.name(), false);
         note(&self.over_budget, session.name(), false);
-        session.spoil();
+        session.mark_damaged();
     }
 
     /// Number of damaged sessions.

@@ -34,14 +34,14 @@ pub struct Listed {
 
 /// A session that a list found.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum SelectedSession {
     /// A session of this server.
     Running(Arc<Session>),
     /// The row of a session in a store that other servers write to.
     Row(Arc<Summary>),
 }
 
-impl Found {
+impl SelectedSession {
     pub(crate) fn name(&self) -> &SessionName {
         match self {
             Self::Running(session) => session.name(),
@@ -115,11 +115,11 @@ impl Service {
     ) -> Result<Vec<Listed>, ServiceError> {
         let after = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
         let found = self.select(listing, &after, limit, Among::All)?;
-        let listed = |found: Found| match found {
-            Found::Running(session) => {
+        let listed = |found: SelectedSession| match found {
+            SelectedSession::Running(session) => {
                 Listed { summary: session.summary(), is_damaged: session.is_damaged() }
             }
-            Found::Row(summary) => Listed { summary, is_damaged: false },
+            SelectedSession::Row(summary) => Listed { summary, is_damaged: false },
         };
         Ok(found.into_iter().map(listed).collect())
     }
@@ -147,7 +147,7 @@ impl Service {
         from: Bound<SessionName>,
         limit: usize,
         among: Among,
-    ) -> Result<Vec<Found>, ServiceError> {
+    ) -> Result<Vec<SelectedSession>, ServiceError> {
         let (service, listing) = (self.clone(), Arc::clone(listing));
         let look = move || service.select(&listing, &from, limit, among);
         if self.has_replicas() {
@@ -162,7 +162,7 @@ impl Service {
         from: &Bound<SessionName>,
         limit: usize,
         among: Among,
-    ) -> Result<Vec<Found>, ServiceError> {
+    ) -> Result<Vec<SelectedSession>, ServiceError> {
         match self.inner.deps.store.shared() {
             Some(store) => select_rows(store, listing, from, limit, among),
             None => Ok(self.select_running(listing, from, limit, among)),
@@ -175,7 +175,7 @@ impl Service {
         from: &Bound<SessionName>,
         limit: usize,
         among: Among,
-    ) -> Vec<Found> {
+    ) -> Vec<SelectedSession> {
         let mut found = Vec::new();
         for range in listing.ranges() {
             let mut from = from.clone();
@@ -188,7 +188,7 @@ impl Service {
                         return found;
                     }
                     metrics::LISTED.add_one();
-                    found.extend(self.found(listing, &name, among).map(Found::Running));
+                    found.extend(self.found(listing, &name, among).map(SelectedSession::Running));
                 }
             }
         }
@@ -235,7 +235,7 @@ fn select_rows(
     from: &Bound<SessionName>,
     limit: usize,
     among: Among,
-) -> Result<Vec<Found>, ServiceError> {
+) -> Result<Vec<SelectedSession>, ServiceError> {
     let mut found = Vec::new();
     for range in listing.ranges() {
         let (mut last, mut includes_from) = match from {
@@ -263,7 +263,7 @@ fn select_rows(
                     (listing.reaches)(&summary.name) && listing.has(summary.life.as_ref())
                 });
                 metrics::LISTED.add_one();
-                found.extend(summary.map(|summary| Found::Row(Arc::new(summary))));
+                found.extend(summary.map(|summary| SelectedSession::Row(Arc::new(summary))));
                 last = name;
             }
         }

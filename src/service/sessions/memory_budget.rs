@@ -298,7 +298,7 @@ impl Evictor {
             self.memory.weigh_newly_used();
             if weighed.elapsed() >= WEIGHED_AFTER {
                 self.memory.weigh_used();
-                self.past_boards.tend(Instant::now());
+                self.past_boards.drop_idle(Instant::now());
                 weighed = Instant::now();
             }
             if self.memory.is_over() && !self.clear() {

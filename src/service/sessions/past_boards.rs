@@ -80,7 +80,7 @@ impl PastBoards {
     }
 
     /// Drops expired boards, and weighs the texts of the others.
-    pub(crate) fn tend(&self, now: Instant) {
+    pub(crate) fn drop_idle(&self, now: Instant) {
         let mut kept = self.kept.lock();
         while kept.front().is_some_and(|oldest| now.duration_since(oldest.used) >= IDLE_MAX) {
             kept.pop_front();
@@ -187,9 +187,9 @@ mod tests {
         let (memory, past) = past();
         past.keep(&board(1, 1));
         let kept = Instant::now();
-        past.tend(kept + IDLE_MAX / 2);
+        past.drop_idle(kept + IDLE_MAX / 2);
         assert!(!past.is_empty());
-        past.tend(kept + IDLE_MAX);
+        past.drop_idle(kept + IDLE_MAX);
         assert_eq!((memory.held(), past.is_empty()), (0, true));
     }
 

@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Marks the session as damaged: until it is deleted or replaced it serves nothing and takes nothing.
-    pub(crate) fn spoil(&self) {
+    pub(crate) fn mark_damaged(&self) {
         self.damaged.store(true, Ordering::Release);
     }
 

@@ -32,11 +32,11 @@ pub(crate) enum Slot {
 #[derive(Default)]
 pub(crate) struct Piece {
     pub(crate) frames: Vec<u8>,
-    pub(crate) records: HashMap<SessionId, Vec<Held>>,
+    pub(crate) records: HashMap<SessionId, Vec<PieceCommit>>,
 }
 
 /// A commit of a piece.
-pub(crate) struct Held {
+pub(crate) struct PieceCommit {
     journal_id: Option<JournalId>,
     revision: Revision,
     /// Range of the frame.
@@ -49,8 +49,8 @@ impl Piece {
         let place = self.frames.len()..self.frames.len() + record.frame.len();
         self.frames.extend_from_slice(record.frame);
         let Record { journal_id, revision, .. } = *record;
-        let held = Held { journal_id, revision, place };
-        self.records.entry(record.session).or_default().push(held);
+        let commit = PieceCommit { journal_id, revision, place };
+        self.records.entry(record.session).or_default().push(commit);
         self.frames.len()
     }
 }
@@ -91,7 +91,7 @@ impl Slot {
     }
 
     /// Marks the session as damaged.
-    pub(crate) fn spoil(
+    pub(crate) fn mark_damaged(
         &mut self,
         session: SessionId,
         revision: Revision,
@@ -114,7 +114,7 @@ impl Slot {
 pub(crate) struct Task {
     pub(crate) session: SessionId,
     pub(crate) slot: Slot,
-    pub(crate) records: Vec<Held>,
+    pub(crate) records: Vec<PieceCommit>,
 }
 
 type Done = Result<(SessionId, Slot, Option<Damage>), StoreError>;
@@ -123,17 +123,17 @@ impl Task {
     /// Reads the session's compacted history, unless it was read, and applies its commits.
     pub(crate) fn work(self, store: &dyn Store, frames: &[u8]) -> Done {
         let Self { session, mut slot, records } = self;
-        let first = records.first().map(|held| held.revision);
+        let first = records.first().map(|commit| commit.revision);
         if let Err(error) = slot.open(store, session, first) {
             if !is_damage(&error) {
                 return Err(store_error(error));
             }
             let revision = first.unwrap_or_default();
-            let damage = slot.spoil(session, revision, DamageCause::Before);
+            let damage = slot.mark_damaged(session, revision, DamageCause::Before);
             return Ok((session, slot, Some(damage)));
         }
         let Slot::Open { loading, .. } = &mut slot else { return Ok((session, slot, None)) };
-        for Held { journal_id, revision, place } in records {
+        for PieceCommit { journal_id, revision, place } in records {
             if loading.damaged {
                 break;
             }

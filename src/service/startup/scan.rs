@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::damage::{Damage, DamageCause, Loading};
-use super::recover::{Held, Piece, Slot, Task, spread};
+use super::recover::{Piece, PieceCommit, Slot, Task, spread};
 use crate::board::{Extent, Frame, Misfit, Revision, SessionId, SessionName, Summary};
 use crate::service::sessions::by_id::summary_of;
 use crate::service::sessions::session::{Published, Shown};
@@ -25,7 +25,7 @@ const PIECE_SESSIONS: usize = 64;
 const BOARDS_PART: usize = 2;
 
 /// A session found by the scan.
-pub(crate) struct Found {
+pub(crate) struct ScannedSession {
     pub(crate) name: SessionName,
     pub(crate) shown: Shown,
     /// The history's bytes when the last snapshot was stored.
@@ -35,7 +35,7 @@ pub(crate) struct Found {
     pub(crate) is_damaged: bool,
 }
 
-impl Found {
+impl ScannedSession {
     /// Returns true if the session exists, or may exist since it is damaged.
     pub(crate) fn is_live(&self) -> bool {
         self.is_damaged || self.shown.life().is_some()
@@ -67,10 +67,10 @@ struct Finding<'a> {
 pub(crate) type Strays = HashMap<SessionId, Vec<SessionId>>;
 
 /// The found sessions, the damage, and the stray ids.
-pub(crate) type FoundAll = (Vec<Found>, Vec<Damage>, Strays);
+pub(crate) type Scan = (Vec<ScannedSession>, Vec<Damage>, Strays);
 
 /// Finds all sessions and their damage.
-pub(crate) fn find_all(store: &dyn EmbeddedStore, budget: usize) -> Result<FoundAll, StoreError> {
+pub(crate) fn find_all(store: &dyn EmbeddedStore, budget: usize) -> Result<Scan, StoreError> {
     let mut finding = Finding {
         store,
         boards_max: budget / BOARDS_PART,
@@ -102,21 +102,21 @@ impl Finding<'_> {
             self.heads.insert(session, head);
             self.slots.insert(session, Slot::Unread { name: None, compacted });
         }
-        let (store, mut nobodys) = (self.store, Vec::new());
+        let (store, mut orphans) = (self.store, Vec::new());
         store.summaries(&mut |row| {
             match summary_of(row) {
                 Some(summary) => self.know(summary, known.get(&row.session)),
-                None if !known.contains_key(&row.session) => nobodys.push(row.session),
+                None if !known.contains_key(&row.session) => orphans.push(row.session),
                 None => {}
             }
             ControlFlow::Continue(())
         })?;
-        if !nobodys.is_empty() && store.forget(&nobodys).is_err() {
-            tracing::debug!(summaries = nobodys.len(), "orphaned summaries could not be deleted");
+        if !orphans.is_empty() && store.forget(&orphans).is_err() {
+            tracing::debug!(summaries = orphans.len(), "orphaned summaries could not be deleted");
         }
         for StoredSession { session, head, .. } in known.values().filter(|one| one.is_damaged) {
             if let Some(slot) = self.slots.get_mut(session).filter(|slot| !slot.is_damaged()) {
-                self.damage.push(slot.spoil(*session, *head, DamageCause::Beginning));
+                self.damage.push(slot.mark_damaged(*session, *head, DamageCause::Beginning));
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Finding<'_> {
         if is_lost {
             let mut slot = Slot::Cold { stored: revision, summary: Arc::new(summary) };
             let cause = DamageCause::Lost { found: found.unwrap_or_default() };
-            self.damage.push(slot.spoil(session, revision, cause));
+            self.damage.push(slot.mark_damaged(session, revision, cause));
             self.slots.insert(session, slot);
         } else if let Some(stored) = stored {
             self.slots.insert(session, slot_of(summary, stored, base));
@@ -171,7 +171,7 @@ impl Finding<'_> {
             let unread = || Slot::Unread { name: Some(name.clone()), compacted: Revision(0) };
             let slot = self.slots.entry(owner).or_insert_with(unread);
             if !slot.is_damaged() {
-                let damage = slot.spoil(owner, revision, DamageCause::Stray { identity });
+                let damage = slot.mark_damaged(owner, revision, DamageCause::Stray { identity });
                 self.damage.push(damage);
             }
             for damage in self.damage.iter_mut().filter(|damage| damage.session == identity) {
@@ -218,7 +218,7 @@ impl Finding<'_> {
             // A later commit whose row has a wrong revision is not skipped.
             let Record { journal_id, session, revision, frame } = *record;
             if let Err(error) = Frame::check(session, revision, frame) {
-                let damage = slot.spoil(session, revision, error.into());
+                let damage = slot.mark_damaged(session, revision, error.into());
                 self.damage.push(Damage { journal_id, ..damage });
             }
             return Ok(());
@@ -235,7 +235,7 @@ impl Finding<'_> {
 
     fn work_on(
         &mut self,
-        records: Vec<(SessionId, Vec<Held>)>,
+        records: Vec<(SessionId, Vec<PieceCommit>)>,
         frames: &[u8],
     ) -> Result<(), StoreError> {
         let tasks = records.into_iter().map(|(session, records)| {
@@ -291,7 +291,7 @@ impl Finding<'_> {
             };
             if revision != *found {
                 let misfit = Misfit::Revision { head: revision, found: *found };
-                self.damage.push(slot.spoil(*session, *found, DamageCause::Misfit(misfit)));
+                self.damage.push(slot.mark_damaged(*session, *found, DamageCause::Misfit(misfit)));
             }
         }
     }
@@ -336,9 +336,9 @@ fn held(slot: &Slot) -> usize {
 }
 
 /// Returns a session with a name. A damaged one has its known head.
-fn found(slot: Slot, head: Revision) -> Option<Found> {
+fn found(slot: Slot, head: Revision) -> Option<ScannedSession> {
     match slot {
-        Slot::Cold { summary, stored } => Some(Found {
+        Slot::Cold { summary, stored } => Some(ScannedSession {
             name: summary.name.clone(),
             snapshot_bytes: summary.snapshot_bytes,
             shown: Shown::Cold(summary),
@@ -353,13 +353,13 @@ fn found(slot: Slot, head: Revision) -> Option<Found> {
             summary.extent.revision = summary.extent.revision.max(head);
             let (name, snapshot_bytes) = (summary.name.clone(), summary.snapshot_bytes);
             let shown = Shown::Cold(Arc::new(summary));
-            Some(Found { name, shown, snapshot_bytes, stored, is_damaged: true })
+            Some(ScannedSession { name, shown, snapshot_bytes, stored, is_damaged: true })
         }
         Slot::Open { loading, stored } => {
             let history_bytes = loading.history_bytes();
             let Loading { board, name, snapshot_bytes, .. } = *loading;
             let shown = Shown::Hot(Published { board: Arc::new(board), history_bytes });
-            Some(Found { name: name?, shown, snapshot_bytes, stored, is_damaged: false })
+            Some(ScannedSession { name: name?, shown, snapshot_bytes, stored, is_damaged: false })
         }
         Slot::Unread { .. } => None,
     }

@@ -29,7 +29,7 @@ async fn a_batch_of_expensive_commands_is_answered_in_parts() {
         while worked() - begun < Duration::from_millis(4) {}
         Some(json("1"))
     });
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let writes = (0..20).map(|n| {
         let write = keyed(request(&format!("s{n}"), "{}"), "key", "");
         let (service, keep) = (service.clone(), Arc::clone(&keep));
@@ -90,7 +90,7 @@ async fn the_writer_reads_no_board_that_left_while_its_write_waited() {
         evict(&at_hand, "s");
         Some(json("1"))
     });
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let (s, t) = (keyed(request("s", "{}"), "key", ""), keyed(request("t", "{}"), "key", ""));
     let mut first = Box::pin(service.write(s, vec![], Some(fills)));
     let mut second = Box::pin(service.write(t, vec![], Some(evicts)));

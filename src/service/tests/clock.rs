@@ -158,12 +158,12 @@ impl Service {
 }
 
 /// A writer that is in the middle of a batch: what is queued meanwhile belongs to the same one.
-pub(crate) struct Held {
+pub(crate) struct BusyWriter {
     pub(crate) go_on: mpsc::Sender<()>,
     write: JoinHandle<()>,
 }
 
-impl Held {
+impl BusyWriter {
     pub(crate) async fn new(service: &Service) -> Self {
         Self::at(service, request("held", "{}")).await
     }

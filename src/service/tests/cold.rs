@@ -306,7 +306,7 @@ async fn a_session_deleted_before_a_kill_leaves_nothing_to_its_name() {
 }
 
 /// Changes the last byte of a column in every row.
-pub(crate) fn spoil(dir: &std::path::Path, table: &str, column: &str) {
+pub(crate) fn corrupt(dir: &std::path::Path, table: &str, column: &str) {
     let connection = Connection::open(dir.join("blackboard.db")).unwrap();
     let sql = format!(
         "UPDATE {table} SET {column} = CAST(substr({column}, 1, length({column}) - 1) || x'00' AS BLOB)"
@@ -320,7 +320,7 @@ async fn a_damaged_summary_is_found_and_the_history_read_instead() {
     fill(&service, "s", 3).await;
     let before = board(&service, "s");
     stop(service).await;
-    spoil(dir.path(), "session", "frame");
+    corrupt(dir.path(), "session", "frame");
     assert!(!check(&open(dir.path())).unwrap().is_sound());
     let service = start_at(dir.path(), &hand);
     assert!(service.damage().is_empty());
@@ -333,7 +333,7 @@ async fn a_session_with_a_damaged_segment_is_set_aside_when_read() {
     let (dir, hand, service) = started();
     fill(&service, "hurt", 3).await;
     stop(service).await;
-    spoil(dir.path(), "segment", "body");
+    corrupt(dir.path(), "segment", "body");
     let service = start_at(dir.path(), &hand);
     fill(&service, "well", 3).await;
     assert_eq!(service.list(&Listing::all(""), None, 9).unwrap().len(), 2, "nothing was read yet");

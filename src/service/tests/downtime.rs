@@ -51,7 +51,7 @@ async fn expiries_while_down_are_committed_before_serving() {
 
     let stored = commits(dir.path());
     assert_eq!(stored.len(), 5 + 3, "two went with the session that ended");
-    assert!(stored[5..].iter().all(|commit| commit.is_nobodys() && commit.at == hand.now()));
+    assert!(stored[5..].iter().all(|commit| commit.is_system() && commit.at == hand.now()));
     let service = start_uncompacted_at(dir.path(), hand.clock());
     for ((_, before), (name, after)) in before.iter().zip(&all_published(&service)) {
         assert_eq!(before.board, after.board, "{name}");
@@ -177,7 +177,7 @@ async fn an_expiry_without_room_is_retried_without_spinning() {
     stop(service).await;
     drop(store);
     let stored = commits(dir.path());
-    let expiries = stored.iter().filter(|commit| commit.is_nobodys());
+    let expiries = stored.iter().filter(|commit| commit.is_system());
     let changes: Vec<_> = expiries.flat_map(|commit| &commit.changes).collect();
     assert_eq!(changes, [&Change::Expired(Due::State(path("a")))]);
 }

@@ -34,7 +34,7 @@ async fn a_path_goes_by_itself_and_is_seen_until_then() {
     assert_eq!(value(&before.board, "a").unwrap(), r#"{"b":1,"c":2}"#);
     assert_eq!(before.board.revision(), Revision(3));
 
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     hand.set(30_000);
     assert_eq!(value(&board(&service, "s"), "a/b").unwrap(), "1", "it is there until its commit");
     held.release().await;
@@ -170,7 +170,7 @@ async fn a_session_expires_and_its_name_keeps_its_revisions() {
 async fn an_expiry_comes_before_the_command_that_is_next() {
     let (_dir, hand, service) = started();
     service.carry_out("s", put("n", "41", Some("10s"))).await.unwrap();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     hand.set(10_000);
     let mut next = Box::pin(service.carry_out("s", add("n", "1")));
     let mut later = Box::pin(service.carry_out("s", add("n", "1")));
@@ -207,7 +207,7 @@ async fn a_session_that_ends_in_a_batch_is_made_again_by_what_follows() {
     let (write, images) = screenshot("s", b"old".to_vec());
     let old = service.receipt(write, images).await.unwrap();
     service.carry_out("s", lives("10s")).await.unwrap();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     hand.set(10_000);
     // Its image lies under the identity that is about to end.
     let (write, images) = screenshot("s", b"new".to_vec());
@@ -234,7 +234,7 @@ async fn a_session_that_ends_in_a_batch_is_made_again_by_what_follows() {
     assert_eq!(image, b"new");
     stop(service).await;
     let commits = commits(dir.path());
-    let expiries: Vec<_> = commits.iter().filter(|commit| commit.is_nobodys()).collect();
+    let expiries: Vec<_> = commits.iter().filter(|commit| commit.is_system()).collect();
     assert_eq!((expiries.len(), expiries[0].revision), (1, Revision(3)));
     assert_eq!(expiries[0].changes, [Change::Expired(Due::Session)]);
     let homes = std::fs::read_dir(dir.path().join("blobs")).unwrap().count();

@@ -70,7 +70,7 @@ async fn a_thread_that_panicked_works_again() {
     assert_eq!(store.compact_panics.load(Ordering::SeqCst), 0);
     assert!(!service.failed().is_cancelled());
     let names: Vec<_> = service.threads().iter().map(|(name, _)| *name).collect();
-    let tenders = ["evictor", "loader", "collector", "reaper", "keeper"];
+    let tenders = ["evictor", "loader", "collector", "reaper", "retention"];
     assert_eq!(names, [&tenders[..], &["waker", "compactor", "writer"]].concat());
     stop(service).await;
 }

@@ -49,7 +49,7 @@ async fn a_small_write_waits_for_one_large_foreign_write_at_most() {
     let running: Arc<dyn Store> = Arc::<Cramped>::clone(&store);
     let service = Service::start(running, POLICY, Clock::system()).unwrap();
     let decided = Arc::default();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let write = |n| append(&format!("s{n}"), LogName::Requests, vec![large(512 << 10)]);
     let greedy = (0..12).map(|n| noted(&service, GREEDY, write(n), "large", &decided));
     let greedy: Vec<_> = greedy.collect();
@@ -70,7 +70,7 @@ async fn a_client_of_many_small_writes_keeps_no_other_waiting() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     let decided = Arc::default();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let many = (0..300).map(|_| noted(&service, GREEDY, request("s", "{}"), "many", &decided));
     let many: Vec<_> = many.collect();
     let one = noted(&service, VICTIM, request("v", "{}"), "one", &decided);
@@ -86,7 +86,7 @@ async fn a_client_of_many_small_writes_keeps_no_other_waiting() {
 async fn writes_of_one_client_are_decided_in_their_order() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut waiting = Vec::new();
     for n in 0..40 {
         let bytes = if n % 3 == 0 { 300 << 10 } else { n };
@@ -112,7 +112,7 @@ async fn writes_of_one_client_are_decided_in_their_order() {
 async fn one_client_fills_the_queue_neither_by_number_nor_by_bytes() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let running = service.clone();
     let wait = |client: Client, session: &str, items| {
         let write = append(session, LogName::Requests, items);
@@ -157,7 +157,7 @@ async fn a_value_prepared_for_an_old_board_is_prepared_again() {
     let service = start(dir.path());
     service.receipt(put_large("s", "x", 0), vec![]).await.unwrap();
     // The writer is at this one while the other is prepared for the board before it.
-    let held = Held::at(&service, put_large("s", "x", 1)).await;
+    let held = BusyWriter::at(&service, put_large("s", "x", 1)).await;
     let other = service.clone();
     let other = tokio::spawn(async move { other.receipt(put_large("s", "x", 2), vec![]).await });
     while service.inner.writer.preparing.used() == 0 {

@@ -49,7 +49,7 @@ fn is_reused(reply: &Result<Reply, ServiceError>) -> bool {
 async fn repeats_in_one_batch_are_one_commit_and_answered_alike() {
     let (dir, _hand, service) = started();
     let (one, two) = (request("s", r#"{"n":1}"#), request("s", r#"{"n":2}"#));
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut first = Box::pin(service.keyed(&one, "k"));
     let mut repeat = Box::pin(service.keyed(&one, "k"));
     let mut other = Box::pin(service.keyed(&two, "k"));
@@ -78,7 +78,7 @@ async fn a_repeat_of_what_was_refused_is_carried_out() {
     assert!(service.keyed(&remove, "k").await.is_err());
     assert!(board(&service, "s").keys().is_empty());
     // The same within one batch.
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut refused = Box::pin(service.keyed(&remove, "k"));
     let mut made = Box::pin(service.carry_out("s", put("a", "1", None)));
     let mut removed = Box::pin(service.keyed(&remove, "k"));
@@ -273,7 +273,7 @@ async fn what_keeps_no_answer_fails_that_write_only() {
     let (dir, hand, service) = started();
     let panics: Keep = Arc::new(|_| panic!("a shape that panics"));
     let fails: Keep = Arc::new(|_| None);
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut before = Box::pin(service.receipt(request("s", "{}"), vec![]));
     assert!(before.as_mut().now_or_never().is_none());
     let shaped = [Some(panics), Some(fails), None].map(|keep| {
@@ -338,7 +338,7 @@ fn a_repeat_of_what_may_be_lost_may_be_lost_too() {
 async fn poison(dir: &Path) {
     let service = start(dir);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let too_much = append("s", LogName::Requests, noise(6));
     let too_much = keyed(too_much, "k", "");
     let mut first = Box::pin(service.write(too_much.clone(), vec![], Some(keep())));

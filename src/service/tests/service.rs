@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tempfile::TempDir;
 
-use super::clock::Held;
+use super::clock::BusyWriter;
 use crate::auth::Caller;
 pub(crate) use crate::board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
 use crate::board::{Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq, Terms};
@@ -291,7 +291,7 @@ async fn a_full_queue_is_told_at_once() {
 async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut waiting = Vec::new();
     for _ in 0..QUEUE_WRITES_MAX + 100 {
         let mut small = Box::pin(service.receipt(request("s", "{}"), vec![]));
@@ -314,7 +314,7 @@ async fn more_writes_than_may_wait_are_refused_and_the_others_stand() {
 async fn a_stopped_service_writes_no_more_and_what_waited_is_done() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut waiting = Box::pin(service.receipt(request("s", "{}"), vec![]));
     assert!(waiting.as_mut().now_or_never().is_none());
     let stopping = tokio::spawn(stop(service.clone()));

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::clock::{Hand, by, claim, open, put, start_at, started};
-use super::cold::{evict, spoil};
+use super::cold::{corrupt, evict};
 use super::service::*;
 use crate::board::Revision;
 use crate::service::sessions::snapshots::put_parts;
@@ -51,7 +51,7 @@ async fn a_long_history_is_read_from_its_snapshot() {
     put_parts(&before, |parts| store.embedded().unwrap().put_snapshot(session, revision, parts))
         .unwrap();
     // Whoever needed the commits before it would meet this.
-    spoil(dir.path(), "segment", "body");
+    corrupt(dir.path(), "segment", "body");
     assert_eq!(board(&service, "s"), before);
     let done = service.receipt(request("s", "{}"), vec![]).await.unwrap();
     assert_eq!(done.board.revision(), Revision(LARGE_WRITES + 3));
@@ -64,7 +64,7 @@ async fn a_long_history_is_read_from_its_snapshot() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_snapshot_is_told_of_and_the_history_read_instead() {
     let (dir, hand, before) = stored().await;
-    spoil(dir.path(), "snapshot", "frame");
+    corrupt(dir.path(), "snapshot", "frame");
     assert!(!check(&open(dir.path())).unwrap().is_sound());
     let service = start_at(dir.path(), &hand);
     assert!(service.damage().is_empty());

@@ -99,13 +99,13 @@ impl Room {
     }
 
     /// Creates the room of a read-only store.
-    pub(crate) fn of_nobody(dir: &Path) -> Self {
+    pub(crate) fn read_only(dir: &Path) -> Self {
         let (dir, owed) = (dir.to_owned(), AtomicU64::new(0));
         Self { dir, free_bytes_min: 0, free_part: 1, reserve: None, owed }
     }
 
-    /// Creates the room of another directory, with the same limits and no reserve.
-    pub(crate) fn elsewhere(&self, dir: &Path) -> Self {
+    /// Creates the room of a copy in another directory, with the same limits and no reserve.
+    pub(crate) fn for_copy_in(&self, dir: &Path) -> Self {
         let Self { free_bytes_min, free_part, .. } = *self;
         let owed = AtomicU64::new(0);
         Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve: None, owed }

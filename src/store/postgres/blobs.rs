@@ -186,8 +186,7 @@ async fn touch(
         "UPDATE blob SET touched_at = {NOW_MS} WHERE session = {session} AND digest = {digest} RETURNING touched_at",
         session = session.0, digest
     };
-    let row = touch.row_if_any(client).await?;
-    row.map(|row| row.try_get(0)).transpose().map_err(failed)
+    touch.value_if_any(client).await
 }
 
 /// A reader of a blob's bytes, one chunk at a time.
@@ -226,15 +225,15 @@ impl Reader {
 
     /// Reads the next chunk; an empty one is the end.
     fn advance(&mut self) -> Result<(), StoreError> {
-        let row = self.connections.read(async |client| {
+        let chunk = self.connections.read(async |client| {
             let chunk = statement! {
                 "SELECT bytes FROM blob_chunk \
                  WHERE session = {session} AND content = {content} AND chunk = {number}",
                 session = self.session.0, content = self.content, number = self.next
             };
-            chunk.row_if_any(&client).await
+            chunk.value_if_any(&client).await
         })?;
-        self.chunk = row.map(|row| row.try_get(0)).transpose().map_err(failed)?.unwrap_or_default();
+        self.chunk = chunk.unwrap_or_default();
         (self.next, self.read) = (self.next + 1, 0);
         Ok(())
     }
@@ -358,7 +357,7 @@ impl BlobStore for PostgresStore {
                  SELECT count(*) FROM gone",
                 session = session.0, digest, age, fresh
             };
-            Ok(remove.row(&client).await?.try_get::<_, i64>(0).map_err(failed)? > 0)
+            Ok(remove.value::<i64>(&client).await? > 0)
         })
     }
 
@@ -422,15 +421,16 @@ impl PostgresStore {
                  ORDER BY session, digest LIMIT {max}",
                 only, session = last.0, digest = last.1, max = ROWS_AT_ONCE
             };
-            let rows = self.connections.read(async |client| page.rows(&client).await)?;
+            let rows: Vec<(Uuid, Vec<u8>, i64, i64)> = self.connections.read(async |client| {
+                let rows = page.read(&client, |row| {
+                    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+                });
+                rows.await
+            })?;
             if rows.is_empty() {
                 return Ok(());
             }
-            for row in rows {
-                let read = || -> Result<(Uuid, Vec<u8>, i64, i64), tokio_postgres::Error> {
-                    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
-                };
-                let (session, digest, bytes, touched) = read().map_err(failed)?;
+            for (session, digest, bytes, touched) in rows {
                 last = (session, digest.clone());
                 let Ok(digest) = digest.try_into() else { continue };
                 // Ages are compared with this machine's clock.

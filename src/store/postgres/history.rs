@@ -33,13 +33,12 @@ pub(super) async fn base(client: &Client, session: SessionId) -> Result<Option<B
         "SELECT base, base_content, staged_at IS NOT NULL FROM session WHERE id = {session}",
         session = session.0
     };
-    let Some(row) = base.row_if_any(client).await? else { return Ok(None) };
-    let read = || -> Result<Base, tokio_postgres::Error> {
+    let bases = base.read(client, |row| {
         let revision: Option<i64> = row.try_get(0)?;
         let revision = revision.map(|revision| Revision(revision.cast_unsigned()));
         Ok(Base { revision, content: row.try_get(1)?, is_staged: row.try_get(2)? })
-    };
-    read().map(Some).map_err(failed)
+    });
+    Ok(bases.await?.pop())
 }
 
 /// Returns a page of commits, as [`Store::commits`](crate::store::Store::commits) does.
@@ -131,8 +130,7 @@ async fn parts(
          WHERE session = {session} AND content = {content} AND part > {after} ORDER BY part LIMIT 8",
         session = session.0, content, after
     };
-    let part = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
-    parts.rows(client).await?.iter().map(|row| part(row).map_err(failed)).collect()
+    parts.read(client, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
 }
 
 /// Begins a staged history.
@@ -177,15 +175,15 @@ pub(super) async fn put_base(
              RETURNING former.put_content",
             revision, content, session = session.0
         };
-        let Some(row) = put.row_if_any(client).await? else {
-            // Another server truncated the history meanwhile.
-            let now = base(client, session).await?.and_then(|now| now.revision);
-            return Err(match now {
-                Some(base) => StoreError::Forgotten { session, base },
-                None => StoreError::NoHistory { session },
-            });
-        };
-        row.try_get::<_, Option<Uuid>>(0).map_err(failed)
+        if let Some(former) = put.value_if_any::<Option<Uuid>>(client).await? {
+            return Ok(former);
+        }
+        // Another server truncated the history meanwhile.
+        let now = base(client, session).await?.and_then(|now| now.revision);
+        Err(match now {
+            Some(base) => StoreError::Forgotten { session, base },
+            None => StoreError::NoHistory { session },
+        })
     };
     match put.await {
         Ok(former) => remove_parts(client, session, former).await,
@@ -226,28 +224,26 @@ pub(super) async fn set_base(
             AND ended_at IS NULL RETURNING former.base_content",
         revision, session = session.0
     };
-    let Some(row) = set.row_if_any(transaction.client()).await? else {
+    let former = set.value_if_any::<Option<Uuid>>(transaction.client()).await?;
+    let Some(former) = former else {
         let is_set = statement! {
             "SELECT base = {revision} FROM session WHERE id = {session}",
             revision, session = session.0
         };
-        let row = is_set.row_if_any(transaction.client()).await?;
-        let is_set =
-            row.map(|row| row.try_get::<_, Option<bool>>(0)).transpose().map_err(failed)?;
+        let is_set = is_set.value_if_any::<Option<bool>>(transaction.client()).await?;
         return Ok(if is_set.flatten() == Some(true) {
             Outcome::Appended
         } else {
             Outcome::Conflict { head: Revision::default() }
         });
     };
-    let former: Option<Uuid> = row.try_get(0).map_err(failed)?;
     let forget = statement! {
         "WITH gone AS (DELETE FROM history_commit WHERE session = {session} AND revision <= {revision} \
             RETURNING octet_length(frame) AS length) \
          SELECT coalesce(sum(length), 0)::bigint FROM gone",
         session = session.0, revision
     };
-    let gone: i64 = forget.row(transaction.client()).await?.try_get(0).map_err(failed)?;
+    let gone: i64 = forget.value(transaction.client()).await?;
     let subtract = statement! {
         "UPDATE session SET bytes = bytes - {gone} WHERE id = {session}",
         gone, session = session.0
@@ -298,9 +294,7 @@ pub(super) async fn without_existing(
          AND session_name.session = session.id WHERE session.id = ANY ({ids}) AND session.is_live FOR UPDATE OF session",
         ids
     };
-    let rows = existing.rows(transaction.client()).await?;
-    let existing: Result<Vec<Uuid>, _> = rows.iter().map(|row| row.try_get(0)).collect();
-    let existing = existing.map_err(failed)?;
+    let existing: Vec<Uuid> = existing.read(transaction.client(), |row| row.try_get(0)).await?;
     ids.retain(|id| !existing.contains(id));
     Ok(ids)
 }
@@ -321,7 +315,7 @@ pub(super) async fn tell_missing_blobs(
             "SELECT count(*) FROM blob WHERE session = {session} AND digest = ANY ({digests}::bytea[])",
             session = run.session.0, digests
         };
-        let found: i64 = count.row(client).await?.try_get(0).map_err(failed)?;
+        let found: i64 = count.value(client).await?;
         if usize::try_from(found).unwrap_or_default() < blobs.len() {
             *outcome = Outcome::BlobsMissing;
         }

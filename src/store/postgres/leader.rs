@@ -156,8 +156,7 @@ async fn beats(client: &Client, pulse: &Pulse, schema: &str) -> Result<(), Store
                 "SELECT pg_try_advisory_lock(hashtextextended('blackboard leader ' || {schema}::text, 0))",
                 schema
             };
-            let row = within(ANSWER_MAX, lock.row(client)).await?;
-            pulse.set_leads(row.try_get(0).map_err(failed)?, schema);
+            pulse.set_leads(within(ANSWER_MAX, lock.value(client)).await?, schema);
         }
         tokio::time::sleep(BEAT).await;
     }

@@ -66,8 +66,8 @@ fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
 /// Returns the number of sessions.
 pub(super) async fn count(client: &Object) -> Result<usize, StoreError> {
     let count = Statement::plain("SELECT count(*) FROM session WHERE is_live");
-    let row = count.row_prepared(client).await?;
-    Ok(usize::try_from(row.try_get::<_, i64>(0).map_err(failed)?).unwrap_or_default())
+    let count = count.value_prepared::<i64>(client).await?;
+    Ok(usize::try_from(count).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -63,8 +63,7 @@ pub(super) async fn after(
          WHERE change > {change} OR {change} > (SELECT max(change) FROM logout) ORDER BY change",
         change
     };
-    let rows: Result<_, _> = after.rows_prepared(client).await?.iter().map(read).collect();
-    rows.map_err(failed)
+    after.read_prepared(client, read).await
 }
 
 fn read(row: &Row) -> Result<(i64, LogoutRow), tokio_postgres::Error> {

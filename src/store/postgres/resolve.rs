@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use deadpool_postgres::Object;
 
 use super::connection::{ANSWER_MAX, Connections, within};
-use super::error::failed;
 use super::statement::statement;
 use crate::store::{Outcome, Run, StoreError};
 
@@ -52,8 +51,7 @@ async fn look(
          WHERE application_name = {name} AND datname = current_database() AND pid <> pg_backend_pid()",
         name
     };
-    let row = end_others.row(&client).await?;
-    if row.try_get::<_, i64>(0).map_err(failed)? > 0 {
+    if end_others.value::<i64>(&client).await? > 0 {
         return Ok(None);
     }
     let mut outcomes = Vec::with_capacity(runs.len());
@@ -70,7 +68,6 @@ async fn outcome(client: &Object, run: &Run) -> Result<Outcome, StoreError> {
         "SELECT frame = {frame} FROM history_commit WHERE session = {session} AND revision = {revision}",
         frame = *frame, session = run.session.0, revision
     };
-    let found = is_stored.row_if_any(client).await?;
-    let is_ours = found.map(|row| row.try_get(0)).transpose().map_err(failed)?;
+    let is_ours = is_stored.value_if_any(client).await?;
     Ok(if is_ours == Some(true) { Outcome::Appended } else { Outcome::Unreachable })
 }

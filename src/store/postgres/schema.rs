@@ -6,7 +6,6 @@ use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
 use super::connection::set_path;
-use super::error::failed;
 use super::statement::{Statement, statement};
 use crate::board::Epoch;
 use crate::store::types::signing_key::SigningKey;
@@ -73,8 +72,8 @@ pub(super) async fn draw_epoch(client: &Client, known: Epoch) -> Result<Epoch, S
     let draw =
         statement!("UPDATE meta SET epoch = {new} WHERE id = 1 AND epoch = {known}", new, known);
     draw.execute(client).await?;
-    let row = Statement::plain("SELECT epoch FROM meta WHERE id = 1").row(client).await?;
-    Ok(epoch_of(row.try_get(0).map_err(failed)?)?)
+    let epoch = Statement::plain("SELECT epoch FROM meta WHERE id = 1").value(client).await?;
+    Ok(epoch_of(epoch)?)
 }
 
 /// Returns the format of the schema, or `None` if there is none.

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::append::DURABLE;
 use super::error::failed;
-use super::statement::{NOW_MS, Statement, statement};
+use super::statement::{NOW_MS, statement};
 use crate::board::{Frame, Revision, SessionId, Timestamp};
 use crate::store::{Head, StoreError};
 
@@ -93,7 +93,7 @@ pub(super) async fn due(
         "SELECT name FROM session WHERE next_due <= {now} AND is_live ORDER BY next_due LIMIT {max}",
         now, max
     };
-    names(client, due).await
+    due.read_prepared(client, |row| row.try_get(0)).await
 }
 
 /// Returns the names of sessions whose history a setting limits, in order.
@@ -107,7 +107,7 @@ pub(super) async fn limited(
         "SELECT name FROM session WHERE is_limited AND name > {after} ORDER BY name LIMIT {max}",
         after, max
     };
-    names(client, limited).await
+    limited.read_prepared(client, |row| row.try_get(0)).await
 }
 
 /// Returns the names of sessions that may have blobs to collect, in order.
@@ -125,7 +125,7 @@ pub(super) async fn collectable(
          ORDER BY name LIMIT {max}",
         before, after, max
     };
-    names(client, collectable).await
+    collectable.read_prepared(client, |row| row.try_get(0)).await
 }
 
 /// Returns histories that nobody needs: of sessions deleted before a time, of those whose name has another session, and
@@ -145,15 +145,13 @@ pub(super) async fn over(
          (SELECT id FROM session, now WHERE staged_at < now.ms - {staged} LIMIT {max})",
         before, max, replaced = REPLACED_MS, staged = STAGED_MS_MAX
     };
-    let ids: Result<Vec<Uuid>, _> =
-        over.rows(client).await?.iter().map(|row| row.try_get(0)).collect();
-    Ok(ids.map_err(failed)?.into_iter().map(SessionId).collect())
+    over.read(client, |row| row.try_get(0).map(SessionId)).await
 }
 
 /// Deletes chunks and parts that belong to no blob and no base, and have done so for a day. Their contents have ids that
 /// begin with the database's time.
 pub(super) async fn sweep(client: &Object) -> Result<(), StoreError> {
-    let now: i64 = statement!("SELECT {NOW_MS}").row(client).await?.try_get(0).map_err(failed)?;
+    let now: i64 = statement!("SELECT {NOW_MS}").value(client).await?;
     let before = u128::from(now.saturating_sub(STAGED_MS_MAX).unsigned_abs());
     // A UUID of version 7 begins with 48 bits of milliseconds.
     let before = Uuid::from_u128(before << 80);
@@ -173,12 +171,6 @@ pub(super) async fn sweep(client: &Object) -> Result<(), StoreError> {
         delete.execute(client).await?;
     }
     Ok(())
-}
-
-async fn names(client: &Object, query: Statement<'_>) -> Result<Vec<Vec<u8>>, StoreError> {
-    let rows = query.rows_prepared(client).await?;
-    let names: Result<_, _> = rows.iter().map(|row| row.try_get(0)).collect();
-    names.map_err(failed)
 }
 
 /// Returns a number of rows as SQL takes it.

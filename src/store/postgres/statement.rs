@@ -3,8 +3,8 @@
 use std::fmt;
 
 use deadpool_postgres::Object;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::{Client, Error, Row};
 
 use super::error::failed;
 use crate::store::StoreError;
@@ -71,6 +71,28 @@ impl Statement<'_> {
         client.query(self.text, &self.values).await.map_err(failed)
     }
 
+    /// Returns what `read` makes of each of its rows.
+    pub(super) async fn read<T>(
+        &self,
+        client: &Client,
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.rows(client).await?.iter().map(|row| read(row).map_err(failed)).collect()
+    }
+
+    /// Returns the only column of its only row.
+    pub(super) async fn value<T: FromSqlOwned>(&self, client: &Client) -> Result<T, StoreError> {
+        client.query_one_scalar(self.text, &self.values).await.map_err(failed)
+    }
+
+    /// Returns the only column of its row, if there is one.
+    pub(super) async fn value_if_any<T: FromSqlOwned>(
+        &self,
+        client: &Client,
+    ) -> Result<Option<T>, StoreError> {
+        client.query_opt_scalar(self.text, &self.values).await.map_err(failed)
+    }
+
     /// Returns its only row.
     pub(super) async fn row(&self, client: &Client) -> Result<Row, StoreError> {
         client.query_one(self.text, &self.values).await.map_err(failed)
@@ -81,16 +103,29 @@ impl Statement<'_> {
         client.query_opt(self.text, &self.values).await.map_err(failed)
     }
 
-    /// Returns its only row; the connection prepares it once.
-    pub(super) async fn row_prepared(&self, client: &Object) -> Result<Row, StoreError> {
+    /// Returns the only column of its only row; the connection prepares it once.
+    pub(super) async fn value_prepared<T: FromSqlOwned>(
+        &self,
+        client: &Object,
+    ) -> Result<T, StoreError> {
         let prepared = client.prepare_cached(self.text).await.map_err(failed)?;
-        client.query_one(&prepared, &self.values).await.map_err(failed)
+        client.query_one_scalar(&prepared, &self.values).await.map_err(failed)
     }
 
     /// Carries it out as [`execute`](Self::execute) does; the connection prepares it once.
     pub(super) async fn execute_prepared(&self, client: &Object) -> Result<u64, StoreError> {
         let prepared = client.prepare_cached(self.text).await.map_err(failed)?;
         client.execute(&prepared, &self.values).await.map_err(failed)
+    }
+
+    /// Returns what `read` makes of each of its rows; the connection prepares it once.
+    pub(super) async fn read_prepared<T>(
+        &self,
+        client: &Object,
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.rows_prepared(client).await?;
+        rows.iter().map(|row| read(row).map_err(failed)).collect()
     }
 
     /// Returns its rows; the connection prepares it once.

@@ -208,11 +208,7 @@ impl TextStore for PostgresStore {
                 OR ended_at IS NOT NULL AND text_position.session IS NOT NULL LIMIT {max}",
             version, max
         };
-        self.connections.read(async |client| {
-            let names: Result<_, _> =
-                behind.rows(&client).await?.iter().map(|row| row.try_get(0)).collect();
-            names.map_err(failed)
-        })
+        self.connections.read(async |client| behind.read(&client, |row| row.try_get(0)).await)
     }
 
     fn texts_at(
@@ -225,13 +221,13 @@ impl TextStore for PostgresStore {
             "SELECT session, revision FROM text_position WHERE session = ANY ({ids})",
             ids
         };
-        self.connections.read(async |client| {
-            let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
+        let found = self.connections.read(async |client| {
+            let read = positions.read(&client, |row| {
                 Ok((SessionId(row.try_get(0)?), revision_at(row.try_get(1)?, version)))
-            };
-            let found: Result<_, _> = positions.rows(&client).await?.iter().map(read).collect();
-            found.map_err(failed)
-        })
+            });
+            read.await
+        });
+        found.map(HashMap::from_iter)
     }
 
     fn change_texts(&self, changes: &[(SessionId, TextChange)]) -> Result<(), StoreError> {
@@ -271,12 +267,11 @@ impl TextStore for PostgresStore {
             first_names, behind_names, first_logs, behind_logs
         };
         self.connections.read(async |client| {
-            let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
+            let logs = in_ranges.read(&client, |row| {
                 let session = SessionId(row.try_get(0)?);
                 Ok(TextLog { session, name: row.try_get(1)?, log: row.try_get(2)? })
-            };
-            let found: Result<_, _> = in_ranges.rows(&client).await?.iter().map(read).collect();
-            found.map_err(failed)
+            });
+            logs.await
         })
     }
 

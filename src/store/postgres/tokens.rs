@@ -9,14 +9,13 @@ use super::statement::{Statement, statement};
 use crate::store::{StoreError, TokenRow};
 
 pub(super) async fn all(client: &Object) -> Result<Vec<TokenRow>, StoreError> {
-    let rows = Statement::plain("SELECT id, crc, body FROM token").rows(client).await?;
-    let read = |row: &tokio_postgres::Row| -> Result<TokenRow, tokio_postgres::Error> {
+    let tokens = Statement::plain("SELECT id, crc, body FROM token");
+    let rows = tokens.read(client, |row| {
         let (id, crc, body): (Uuid, i64, Vec<u8>) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         Ok(TokenRow { id, body: Some(body).filter(|body| crc == TokenRow::sum(id, body)) })
-    };
-    let rows: Result<_, _> = rows.iter().map(read).collect();
-    rows.map_err(failed)
+    });
+    rows.await
 }
 
 /// Inserts, replaces or deletes a token, and changes the version.
@@ -53,6 +52,5 @@ pub(super) async fn version(client: &Object) -> Result<u64, StoreError> {
         "SELECT (meta.tokens << 32) | (rows.sum & 4294967295) FROM meta, \
          (SELECT coalesce(sum(crc), 0)::bigint AS sum FROM token) AS rows",
     );
-    let row = version.row_prepared(client).await?;
-    Ok(row.try_get::<_, i64>(0).map_err(failed)?.cast_unsigned())
+    version.value_prepared(client).await.map(i64::cast_unsigned)
 }

@@ -299,7 +299,7 @@ impl EmbeddedStore for SqliteStore {
         self.keep_house(journal)
     }
 
-    fn tend(&self) -> bool {
+    fn maintain(&self) -> bool {
         self.note_mover();
         self.move_long_log();
         self.health();

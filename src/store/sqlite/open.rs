@@ -84,7 +84,7 @@ impl SqliteStore {
         let Inventory { histories, .. } = inventory;
         let histories = Arc::new(RwLock::new(histories));
         let condition = Arc::new(Condition::new());
-        let room = Arc::new(Room::of_nobody(dir));
+        let room = Arc::new(Room::read_only(dir));
         let sync_point = Arc::new(database::sync_point(&connection, &path)?);
         let opened = Opened {
             epoch: epoch::stored(&connection)?,
@@ -134,8 +134,8 @@ impl SqliteStore {
         let path = dir.join(DATABASE);
         refuse_remains(dir, &path)?;
         let log = read_log(&path)?;
-        let found = found_in(dir, &path, log, steps)?;
-        let log = found.as_ref().map_or(log, |found| found.log);
+        let content = content_in(dir, &path, log, steps)?;
+        let log = content.as_ref().map_or(log, |content| content.log);
         let room = Arc::new(Room::of_store(dir, options));
         // Even a start needs a few pages.
         room.give_up_reserve_for(SPARE_BYTES);
@@ -147,8 +147,8 @@ impl SqliteStore {
             connection.execute_batch("PRAGMA synchronous = NORMAL")?;
         }
         let condition = Arc::new(Condition::new());
-        let has_lost_log = found.as_ref().is_some_and(|found| found.has_lost_log);
-        let inventory = found.map(|found| found.inventory);
+        let has_lost_log = content.as_ref().is_some_and(|content| content.has_lost_log);
+        let inventory = content.map(|content| content.inventory);
         let mut journal = Journal::open(connection, &path, inventory)?;
         if serves && options.sync == SyncLevel::Full {
             journal.note_in(LastCommit::open(dir, epoch));
@@ -245,7 +245,7 @@ pub(crate) fn has_bytes(path: &Path) -> bool {
 }
 
 /// The content of an existing store.
-struct Found {
+struct StoreContent {
     inventory: Inventory,
     log: Option<End>,
     /// True if the store was not stopped cleanly and its log is missing or cut off.
@@ -254,12 +254,12 @@ struct Found {
 
 /// Reads everything that a start needs before it changes anything: a refused store stays unchanged. Returns `None` if
 /// no table exists yet.
-fn found_in(
+fn content_in(
     dir: &Path,
     database: &Path,
     log: Option<End>,
     steps: Steps,
-) -> Result<Option<Found>, StoreError> {
+) -> Result<Option<StoreContent>, StoreError> {
     if !has_bytes(database) {
         return Ok(None);
     }
@@ -275,7 +275,7 @@ fn found_in(
     let has_lost_log = stray_blobs::is_log_lost(&connection, database, log)?;
     summaries::visit(&connection, &mut |_| ControlFlow::Continue(()))?;
     tokens::all(&connection)?;
-    Ok(Some(Found { inventory, log, has_lost_log }))
+    Ok(Some(StoreContent { inventory, log, has_lost_log }))
 }
 
 /// Returns the end of the log, as whole if it was cut off in a write that was never acknowledged. A killed process may

@@ -101,10 +101,10 @@ impl SqliteStore {
             written = journal.write(accepted);
         }
         if written.is_ok() {
-            if self.tend(journal.sweep_if_busy()) == Some(true) {
+            if self.noted(journal.sweep_if_busy()) == Some(true) {
                 self.room.hold_reserve();
             }
-            self.tend(journal.checkpoint_if_long());
+            self.noted(journal.checkpoint_if_long());
         }
         (outcomes, written)
     }
@@ -116,7 +116,7 @@ impl SqliteStore {
             return true;
         }
         // After a checkpoint, the log's content takes no more room in the database.
-        self.tend(journal.database.checkpoint_now());
+        self.noted(journal.database.checkpoint_now());
         self.room.note_owed(journal.database.owed());
         self.room.is_for(bytes)
     }
@@ -138,7 +138,7 @@ impl SqliteStore {
     /// Does some of the engine's own work. Returns true if more is left.
     pub(crate) fn keep_house(&self, journal: &mut Journal) -> bool {
         let more = if self.room.is_ample() {
-            self.tend(journal.housekeep()).unwrap_or(false)
+            self.noted(journal.housekeep()).unwrap_or(false)
         } else {
             self.make_room(journal)
         };
@@ -154,11 +154,11 @@ impl SqliteStore {
         if matches!(made, Err(Failure::Full)) && self.room.give_up_reserve_for(MAKING_ROOM_BYTES) {
             made = journal.make_room();
         }
-        self.tend(made).unwrap_or(false)
+        self.noted(made).unwrap_or(false)
     }
 
     /// Records a failure of housekeeping. Without room nothing changed; after other failures a sync may be missing.
-    fn tend<T>(&self, done: Result<T, Failure>) -> Option<T> {
+    fn noted<T>(&self, done: Result<T, Failure>) -> Option<T> {
         done.inspect_err(|failure| {
             self.failed(failure);
         })
@@ -196,7 +196,7 @@ impl SqliteStore {
         let journal = journal.ok_or(Outcome::Refused)?;
         self.room.give_up_reserve_for(PAGES_BYTES);
         let written = write(journal).map_err(|failure| self.failed(&failure))?;
-        self.tend(journal.checkpoint_if_long());
+        self.noted(journal.checkpoint_if_long());
         self.room.note_owed(journal.database.owed());
         Ok(written)
     }

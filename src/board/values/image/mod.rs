@@ -161,7 +161,7 @@ impl Image {
     }
 }
 
-struct Found<'a> {
+struct EmbeddedImage<'a> {
     before: &'a str,
     head: &'a str,
     after: &'a str,
@@ -169,7 +169,7 @@ struct Found<'a> {
 }
 
 /// Finds the last `image_str` of an object, if it is a data URL that can be rebuilt exactly from its bytes.
-fn find(text: &str) -> Option<Found<'_>> {
+fn find(text: &str) -> Option<EmbeddedImage<'_>> {
     let (at, url) = image_str(text)?;
     let comma = url.find(',')?;
     let (head, data) = url.split_at_checked(comma + 1)?;
@@ -180,7 +180,7 @@ fn find(text: &str) -> Option<Found<'_>> {
     let bytes = STANDARD.decode(data).ok()?;
     let (before, rest) = text.split_at_checked(at)?;
     let after = rest.get(url.len()..)?;
-    Some(Found { before, head, after, bytes })
+    Some(EmbeddedImage { before, head, after, bytes })
 }
 
 /// Finds the last `image_str` of an object, if it is a string, with its offset. Escapes stay.

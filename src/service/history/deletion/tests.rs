@@ -12,7 +12,7 @@ use crate::board::{
 };
 use crate::clock::Clock;
 use crate::service::check;
-use crate::service::tests::clock::{Hand, Held};
+use crate::service::tests::clock::{BusyWriter, Hand};
 use crate::service::tests::service::{
     POLICY, append, board, item, name, request, screenshot, stop, write_to,
 };
@@ -159,7 +159,7 @@ async fn without_room_removals_do_not_wait_for_additions() {
     for session in ["deleted", "cleared"] {
         service.published(&name(session)).await.unwrap();
     }
-    let held = Held::at(&service, delete("held")).await;
+    let held = BusyWriter::at(&service, delete("held")).await;
     let clear = Command::Log(LogName::Requests, LogCommand::DeleteEntry { seq: Seq(1) });
     let writes = [
         request("deleted", r#"{"more":1}"#),

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::board::{LogCommand, LogName, Revision, Seq, SessionCommand};
 use crate::clock::Clock;
-use crate::service::tests::clock::{Held, LONG, keyed};
+use crate::service::tests::clock::{BusyWriter, LONG, keyed};
 use crate::service::tests::cold::evict;
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::{
@@ -139,7 +139,7 @@ async fn after_a_failed_adoption_a_name_takes_the_next_write() {
     // Its answer cannot be made.
     let write = keyed(write_to("f", command), "key", "fork");
     let job = WriteJob { keep: Some(Arc::new(|_| None)), ..WriteJob::of(write) };
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let mut adopting = Box::pin(service.adopt(id, job));
     let mut writing = Box::pin(service.receipt(request("f", "{}"), Vec::new()));
     assert!(adopting.as_mut().now_or_never().is_none());

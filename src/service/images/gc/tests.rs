@@ -10,7 +10,7 @@ use crate::board::{Condition, LogCommand, LogName, Seq, Terms, Which};
 use crate::clock::Clock;
 use crate::service::check;
 use crate::service::sessions::session::new_session_id;
-use crate::service::tests::clock::{Held, LONG, open, until};
+use crate::service::tests::clock::{BusyWriter, LONG, open, until};
 use crate::service::tests::service::*;
 use crate::service::{At, Collection, ImageBytes, Options, Service};
 
@@ -196,7 +196,7 @@ async fn an_image_whose_commit_still_waits_is_left_alone() {
     // Files are removed in the order of their digests: once this one is gone, the other was looked at.
     let uploaded = Digest::of(b"uploaded");
     let later = (0_u64..).map(u64::to_le_bytes).find(|n| Digest::of(n) > uploaded).unwrap();
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let posting = {
         let service = service.clone();
         tokio::spawn(async move { post(&service, b"uploaded").await })

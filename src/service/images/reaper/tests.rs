@@ -11,7 +11,7 @@ use super::*;
 use crate::board::SessionCommand;
 use crate::clock::Clock;
 use crate::service::Service;
-use crate::service::tests::clock::{Held, LONG, open, until};
+use crate::service::tests::clock::{BusyWriter, LONG, open, until};
 use crate::service::tests::cramped::Cramped;
 use crate::service::tests::service::*;
 
@@ -99,7 +99,7 @@ async fn an_upload_that_a_deletion_overtook_leaves_nothing() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
     let old = post(&service, "s").await;
-    let held = Held::new(&service).await;
+    let held = BusyWriter::new(&service).await;
     let delete = service.receipt(write_to("s", Command::Session(SessionCommand::Delete)), vec![]);
     let mut delete = Box::pin(delete);
     assert!(futures_util::poll!(&mut delete).is_pending());

@@ -157,7 +157,7 @@ impl Store for Engine {
     fn pin(&self, session: SessionId) -> Result<Box<dyn Pinned>, StoreError> {
         let history = self.history(session, History::clone);
         let history = history.ok_or(StoreError::NoHistory { session })?;
-        Ok(Box::new(Held { session, history }))
+        Ok(Box::new(PinnedHistory { session, history }))
     }
 
     fn stage(&self, session: SessionId) -> Result<(), StoreError> {
@@ -355,12 +355,12 @@ impl BlobStore for Engine {
 }
 
 /// A history as it was when it was pinned.
-struct Held {
+struct PinnedHistory {
     session: SessionId,
     history: History,
 }
 
-impl Pinned for Held {
+impl Pinned for PinnedHistory {
     fn session(&self) -> SessionId {
         self.session
     }

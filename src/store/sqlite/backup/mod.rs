@@ -84,7 +84,7 @@ impl SqliteStore {
     /// Copies the files as they are, damage included: nobody writes.
     fn copy_files(&self, to: &Path, is_over: &IsOver) -> Result<(), StoreError> {
         create_dir(to)?;
-        let room = self.room.elsewhere(to);
+        let room = self.room.for_copy_in(to);
         for from in [self.path.clone(), self.path.with_extension("db-wal")] {
             let Some(name) = from.file_name().filter(|_| from.exists()) else { continue };
             if !room.is_for(fs::metadata(&from).map_or(0, |file| file.len())) {
@@ -123,7 +123,7 @@ impl SqliteStore {
         progress: &Progress,
     ) -> Result<Copied, StoreError> {
         let draft = Draft::beside(to)?;
-        let room = self.room.elsewhere(&draft.dir);
+        let room = self.room.for_copy_in(&draft.dir);
         // The quarantine begins before the database is read.
         let aside = match self.source.is_in_place() {
             true => self.blobs.as_they_are(),

@@ -176,7 +176,7 @@ struct Rows<'a> {
 }
 
 /// A row and its key, after which the next one is sought.
-type Found = Option<(u128, Vec<Value>)>;
+type KeyedRow = Option<(u128, Vec<Value>)>;
 
 impl Rows<'_> {
     fn take(&mut self, table: &Table) -> Result<(), StoreError> {
@@ -231,7 +231,7 @@ impl Rows<'_> {
         Ok(Some(columns).filter(|columns| !columns.is_empty()))
     }
 
-    fn next(&self, select: &str, key: Key, from: u128) -> rusqlite::Result<Found> {
+    fn next(&self, select: &str, key: Key, from: u128) -> rusqlite::Result<KeyedRow> {
         let mut select = self.wreck.prepare_cached(select)?;
         let count = select.column_count();
         let row = select.query_row([key.bound(from)], |row| {

@@ -56,9 +56,9 @@ pub(crate) fn refuse(
 pub(crate) fn keep(dir: &Path, histories: &Histories) -> Result<(), StoreError> {
     let kept = dir.join(KEPT);
     let homes = list(&dir.join("blobs"))?.into_iter();
-    let of_nobody =
+    let orphaned =
         |home: &PathBuf| session_of(home).is_some_and(|session| !histories.is_known(session));
-    for home in homes.filter(of_nobody) {
+    for home in homes.filter(orphaned) {
         let images = list(&home)?;
         let Some(name) = home.file_name().filter(|_| !images.is_empty()) else { continue };
         create_dir(&kept)?;

@@ -96,7 +96,7 @@ fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
     for head in 1..9 {
         store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
     }
-    store.tend();
+    store.maintain();
     reader.execute_batch("COMMIT").unwrap();
     let length = |file: &str| fs::metadata(dir.path().join(file)).unwrap().len();
     let before = length("blackboard.db");
@@ -105,7 +105,7 @@ fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
         store.append(&[run(ANNA, head, &[vec![1; 4 << 20]])]);
     }
     assert_eq!(length("blackboard.db"), before, "an append has moved all of it");
-    store.tend();
+    store.maintain();
     assert!(length("blackboard.db") > 40 << 20);
     // The log is short since: the next checkpoint ends it, and the next append restarts it.
     for head in 11..14 {
@@ -119,7 +119,7 @@ fn what_a_reader_kept_in_the_log_is_moved_beside_the_writer() {
 fn nothing_grows_while_a_long_log_waits_to_be_moved() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
-    store.tend();
+    store.maintain();
     store.append(&[run(ANNA, 0, &[vec![1; 2 << 20]])]);
     // Pretends that this much was written.
     store.journal.lock().as_mut().unwrap().database.log.grow(300 << 20);
@@ -129,7 +129,7 @@ fn nothing_grows_while_a_long_log_waits_to_be_moved() {
     let outcomes = store.append(&[run(ANNA, 1, &["a2"]), shrinks]);
     assert_eq!(outcomes, [Outcome::Overloaded, Outcome::Appended]);
     assert_eq!(length(), before, "an append has moved all of it");
-    store.tend();
+    store.maintain();
     assert!(length() > before + (1 << 20));
     assert_eq!(store.append(&[run(ANNA, 1, &["a2"])]), [Outcome::Appended]);
 }
