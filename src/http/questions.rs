@@ -12,11 +12,24 @@ use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::fields::is_blank;
 use crate::api::intake::input::body as body_of;
+use crate::api::intake::query::{Of, Text, queries};
 use crate::api::ops::questions::Answering;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::pattern;
 use crate::api::tag::Resource;
 use crate::board::{LogName, Ttl};
+
+queries! {
+    /// The expiry of questions.
+    WaitingQuery {
+        /// The time that questions wait for an answer. Then `default` becomes the answer, marked as `expired`. No
+        /// effect on the other logs
+        expires: Of<Ttl>,
+        /// With `expires`: the answer of an expired question; null by default
+        default: Text => pattern("\\S"),
+    }
+}
 
 /// The time that posted questions wait, and their default answer after it.
 pub(super) struct Waiting {
@@ -27,15 +40,14 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Takes the parameters of a POST, which only questions have.
     pub(super) fn params(log: &LogName, params: &mut Params) -> Result<Option<Self>, Refusal> {
-        let ttl: Option<Ttl> = params.parsed("expires")?;
-        let default = params.text("default")?;
+        let WaitingQuery { expires, default } = WaitingQuery::take(params)?;
         if *log != LogName::Questions {
             return Ok(None);
         }
         if default.as_deref().is_some_and(is_blank) {
             return Err(invalid("default", "must not be blank"));
         }
-        match (ttl, default) {
+        match (expires, default) {
             (Some(ttl), default) => Ok(Some(Self { ttl, default })),
             (None, None) => Ok(None),
             (None, Some(_)) => Err(invalid("default", "needs 'expires'")),
@@ -48,11 +60,9 @@ impl Waiting {
 /// The first answer wins; a later one is refused.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = Answering, description = "The answer, or a skip"),
     responses(
-        (status = 200, description = "Answered or skipped", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Answered or skipped", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::AnswerRefusals,
     )
 )]

@@ -14,16 +14,6 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::NAME_BYTES_MAX;
 
-/// The form of stored images: data URL, address, or omitted.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the OpenAPI schema of a parameter")]
-pub(crate) enum ImagesName {
-    Inline,
-    Url,
-    None,
-}
-
 /// A time to live in a body.
 #[derive(Serialize)]
 pub(crate) struct TtlText(String);
