@@ -5,10 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
-use super::intake::query::{Count, Form, Labels, Text, queries};
+use super::intake::query::{Count, Labels, Text, queries};
 use super::params::{Params, invalid};
 use super::refusal::Refusal;
 use super::schema::pattern;
@@ -54,7 +52,7 @@ queries! {
         /// The maximum number of entries on a page; 100 by default
         limit: Count<1, 1000> = 100,
         /// Only entries after this cursor, the `next` of another page
-        after: Place,
+        after via place_after: (SessionName, Seq) => pattern(INBOX_PLACE),
         /// Only entries of sessions whose names begin with this text
         prefix: Text = String::new(),
         /// Only entries of sessions with all of these labels, each as `name:value`
@@ -64,43 +62,26 @@ queries! {
     /// The parameter that lists of requests have in common.
     PendingQuery {
         /// `true`: only pending requests are listed
-        pending: OnlyPending,
+        pending via only_true: () => one_of(["true"]),
     }
 }
 
-/// The end of a page: a session's name and a seq.
-pub(crate) struct Place;
-
-impl Form for Place {
-    type Value = (SessionName, Seq);
-
-    fn take(params: &mut Params, name: &'static str) -> Result<Option<Self::Value>, Refusal> {
-        let Some(text) = params.text(name)? else { return Ok(None) };
-        let why = "must be a 'next' value from an earlier page of this list";
-        place(&text).map(Some).ok_or_else(|| invalid(name, why))
-    }
-
-    fn schema() -> RefOr<Schema> {
-        pattern(INBOX_PLACE).into()
-    }
+/// Takes the end of a page.
+fn place_after(
+    params: &mut Params,
+    name: &'static str,
+) -> Result<Option<(SessionName, Seq)>, Refusal> {
+    let Some(text) = params.text(name)? else { return Ok(None) };
+    let why = "must be a 'next' value from an earlier page of this list";
+    place(&text).map(Some).ok_or_else(|| invalid(name, why))
 }
 
-/// The word `true`, which changes nothing.
-pub(crate) struct OnlyPending;
-
-impl Form for OnlyPending {
-    type Value = ();
-
-    fn take(params: &mut Params, name: &'static str) -> Result<Option<()>, Refusal> {
-        match params.text(name)?.as_deref() {
-            None => Ok(None),
-            Some("true") => Ok(Some(())),
-            Some(_) => Err(invalid(name, "must be true: only pending requests are listed")),
-        }
-    }
-
-    fn schema() -> RefOr<Schema> {
-        one_of(["true"]).into()
+/// Takes the word `true`, which changes nothing.
+fn only_true(params: &mut Params, name: &'static str) -> Result<Option<()>, Refusal> {
+    match params.text(name)?.as_deref() {
+        None => Ok(None),
+        Some("true") => Ok(Some(())),
+        Some(_) => Err(invalid(name, "must be true: only pending requests are listed")),
     }
 }
 

@@ -8,16 +8,19 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::intake::steps::steps_param;
+use crate::api::intake::query::{AnyNumber, Count, Flag, Of, OrderName, Text, many, queries};
+use crate::api::intake::steps::steps;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
-use crate::api::view::entry::{EntryBody, View, images_param, keys_param};
+use crate::api::schema::shapes::number;
+use crate::api::view::entry::{EntryBody, View};
 use crate::api::view::inline_image::Inline;
 use crate::api::view::write_page_end;
 use crate::api::yielding::{TURN_BYTES_MAX, Turns};
+use crate::board::json::Exact;
 use crate::board::{
-    Board, Contains, Entry, Filter, ImagesShown, Log, LogName, Order, Revision, Selection, Seq,
+    AgentName, Board, Contains, Entry, Filter, Log, LogName, Order, Revision, Selection, Seq,
     SessionName,
 };
 use crate::fairness::compute;
@@ -50,6 +53,41 @@ pub(crate) struct EntryPage<'a> {
     revision: u64,
 }
 
+queries! {
+    /// The span of a page.
+    PageQuery {
+        /// Only entries after this seq
+        after: AnyNumber,
+        /// Only entries before this seq
+        before: AnyNumber,
+        /// The maximum number of entries; 100 by default, or all as lines
+        limit: Count<1, LIMIT_MAX>,
+        /// `asc`, the default, starts with the oldest, `desc` with the newest
+        order: OrderName,
+        /// The last N matching entries, ascending; not with `after`, `before`, `limit` or `order`. If the page reaches
+        /// its limit of examined entries before it has N, `more` is true: continue with `order=desc` and `before` =
+        /// `next`
+        latest: Count<1, LIMIT_MAX>,
+    }
+
+    /// The entries of a page.
+    FilterQuery {
+        /// Only items whose `step` is one of these JSON numbers, by value (2 equals 2.0)
+        steps via steps: Vec<Exact> => many(number()),
+        /// Only items with this `status`, or with this `status` in one of their `results`
+        status: Text,
+        /// Only entries that this agent appended, and entries without an author whose item has this `agent`
+        agent: Of<AgentName>,
+        /// Only items with this `key`
+        trajectory_key: Text,
+        /// Only items with this text in a string value at any depth, ignoring case and normal forms
+        contains: Text,
+        /// Only questions with a string `question` or `text` and without `answer`, and requests that are neither
+        /// claimed, done, failed nor blocked. No effect on the other logs
+        pending: Flag = false,
+    }
+}
+
 /// The query of a log.
 pub(crate) struct LogQuery {
     selection: Selection,
@@ -66,29 +104,19 @@ impl LogQuery {
         lines: bool,
         params: &mut Params,
     ) -> Result<Self, Refusal> {
-        let latest = params.count("latest", 1, LIMIT_MAX)?;
-        let seq = |number: Option<u64>| number.map(Seq);
-        let orders = [("asc", Order::Ascending), ("desc", Order::Descending)];
-        let (after, before) =
-            (params.number("after", 0..=u64::MAX)?, params.number("before", 0..=u64::MAX)?);
-        let limit = params.count("limit", 1, LIMIT_MAX)?;
-        let order = params.choice("order", &orders)?;
+        let PageQuery { after, before, limit, order, latest } = PageQuery::take(params)?;
         if latest.is_some()
             && (after.is_some() || before.is_some() || limit.is_some() || order.is_some())
         {
             return Err(invalid("latest", "cannot be combined with after, before, limit or order"));
         }
         let selection = Selection {
-            after: seq(after),
-            before: seq(before),
+            after: after.map(Seq),
+            before: before.map(Seq),
             order: order.unwrap_or_default(),
             filter: filter(params)?,
         };
-        let view = View {
-            session: session.clone(),
-            keys: keys_param(params)?,
-            images: images_param(params)?.unwrap_or(ImagesShown::Url),
-        };
+        let view = View::params(session, params)?;
         Ok(Self { selection, limit, latest, view, lines })
     }
 
@@ -180,14 +208,10 @@ impl LogQuery {
 }
 
 fn filter(params: &mut Params) -> Result<Filter, Refusal> {
-    Ok(Filter {
-        steps: steps_param(params)?,
-        status: params.text("status")?,
-        agent: params.parsed("agent")?,
-        trajectory_key: params.text("trajectory_key")?,
-        contains: params.text("contains")?.as_deref().map(Contains::new),
-        pending: params.flag("pending")?,
-    })
+    let query = FilterQuery::take(params)?;
+    let FilterQuery { steps, status, agent, trajectory_key, contains, pending } = query;
+    let contains = contains.as_deref().map(Contains::new);
+    Ok(Filter { steps, status, agent, trajectory_key, contains, pending })
 }
 
 /// Returns the last matching entries, oldest first, and the last entry examined if older ones are left.

@@ -127,11 +127,6 @@ impl Params {
         Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// Takes the parameter as `true` or `false`; false if absent.
-    pub(crate) fn flag(&mut self, name: &'static str) -> Result<bool, Refusal> {
-        Ok(self.choice(name, &FLAG)?.unwrap_or(false))
-    }
-
     /// Takes the parameter as one of these words.
     pub(crate) fn choice<T: Copy>(
         &mut self,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::intake::query::{Count, Of, Text, queries};
 use super::params::{Params, invalid};
 use super::refusal::Refusal;
+use super::schema::shapes::{one_of, some_text};
 use crate::auth::{Caller, SessionPattern};
 use crate::board::{AgentName, LogName, SessionName, Timestamp};
 use crate::search::{Logs, Names, Query, RANKED_MAX, Reach};
@@ -99,35 +101,42 @@ fn names_of(pattern: &SessionPattern) -> Names {
     }
 }
 
-/// The query of a search.
-pub(crate) struct SearchQuery {
-    query: Query,
-    /// The only session to search.
-    pub(crate) session: Option<SessionName>,
-    prefix: String,
-    log: Option<&'static str>,
-    agent: Option<AgentName>,
-    since: Option<Timestamp>,
-    limit: usize,
-    passed: usize,
+queries! {
+    /// The query of a search.
+    SearchQuery {
+        /// Words, `"phrases"`, `prefix*` and `-exclusions`, all of which must hold; at most 32 of them, and 1 KiB. A
+        /// minus excludes if a space is before it, or nothing, and a letter or a quotation mark behind it; `"-xzf"`
+        /// finds a flag. Signs are passed over
+        q via words: Query as needed("is needed") => some_text(),
+        /// Only entries of this session
+        session: Of<SessionName>,
+        /// Only entries of sessions whose names begin with this text
+        prefix: Text = String::new(),
+        /// Only entries of this log; `memory` is all memories that the token may read
+        log via searched_log: &'static str => one_of(SEARCHED),
+        /// Only this agent's memory, and entries by this agent
+        agent: Of<AgentName>,
+        /// Only entries appended at or after this time, RFC 3339
+        since: Of<Timestamp>,
+        /// The maximum number of hits; 20 by default
+        limit: Count<1, LIMIT_MAX> = LIMIT_DEFAULT,
+        /// The `next` of another page
+        after: Count<0, { RANKED_MAX as u64 }> = 0,
+    }
+}
+
+/// Takes the words. A query without them is refused as one without a word.
+fn words(params: &mut Params, name: &'static str) -> Result<Option<Query>, Refusal> {
+    let words = params.text(name)?.unwrap_or_default();
+    words.parse().map(Some).map_err(|why| invalid(name, why))
+}
+
+/// Takes the name of a log in hits.
+fn searched_log(params: &mut Params, name: &'static str) -> Result<Option<&'static str>, Refusal> {
+    params.choice(name, &SEARCHED.map(|log| (log, log)))
 }
 
 impl SearchQuery {
-    /// Takes the parameters of a search.
-    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
-        let query = params.text("q")?.unwrap_or_default();
-        Ok(Self {
-            query: query.parse().map_err(|why| invalid("q", why))?,
-            session: params.parsed("session")?,
-            prefix: params.text("prefix")?.unwrap_or_default(),
-            log: params.choice("log", &SEARCHED.map(|name| (name, name)))?,
-            agent: params.parsed("agent")?,
-            since: params.parsed("since")?,
-            limit: params.count("limit", 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
-            passed: params.count("after", 0, RANKED_MAX as u64)?.unwrap_or_default(),
-        })
-    }
-
     /// Searches the entries that the caller may read.
     pub(crate) async fn hits(
         self,
@@ -135,8 +144,8 @@ impl SearchQuery {
         caller: &Caller,
     ) -> Result<SearchPage, ServiceError> {
         let reach = self.reach(caller);
-        let sought = Sought { query: self.query, reach };
-        let Hits { hits, next, is_cut } = service.search(sought, self.passed, self.limit).await?;
+        let sought = Sought { query: self.q, reach };
+        let Hits { hits, next, is_cut } = service.search(sought, self.after, self.limit).await?;
         let hits = hits.into_iter().map(HitBody::of).collect();
         Ok(SearchPage { hits, next: next.map(|next| next.to_string()), cut: is_cut })
     }

@@ -10,8 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::address::image_url;
+use super::intake::query::{AnyNumber, Text, queries};
 use super::params::{Params, invalid};
 use super::refusal::Refusal;
+use super::schema::pattern;
 use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::service::Service;
 
@@ -123,6 +125,17 @@ impl Grant {
     }
 }
 
+queries! {
+    /// The signature of an image address.
+    SignatureQuery {
+        /// The expiry of a signed address, in seconds since 1970; needs `signature`
+        expires: AnyNumber,
+        /// The signature of an address; 403 if it is expired or not for this image. Needs `expires`; not with `at`,
+        /// `min_revision` or `wait`
+        signature: Text => pattern("^[A-Za-z0-9_-]{43}$"),
+    }
+}
+
 /// The expiry and the signature of a requested address.
 pub(crate) struct SignedQuery {
     expires: u64,
@@ -137,8 +150,8 @@ impl SignedQuery {
         if params.has("signature") && has_zeros {
             return Err(not_signed());
         }
-        let expires = params.number("expires", 0..=u64::MAX)?;
-        match (expires, params.text("signature")?) {
+        let SignatureQuery { expires, signature } = SignatureQuery::take(params)?;
+        match (expires, signature) {
             (None, None) => Ok(None),
             (Some(_), None) => Err(invalid("expires", "needs 'signature'")),
             (None, Some(_)) => Err(invalid("signature", "needs 'expires'")),

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::openapi;
 use super::read::until::SoughtPart;
-use super::read::{Early, Reading};
+use super::read::{Early, PastQuery, Reading, RevisionQuery};
 use super::request::body::{BODY_BYTES_MAX, from_json, media_type, only_json, unpatchable};
 use super::request::path::{AgentPath, SessionPath};
 use super::response::problem::Problem;
@@ -16,10 +16,12 @@ use super::write::response::WrittenBody;
 use crate::api::address::agent_url;
 use crate::api::inbox::PAGE_BYTES;
 use crate::api::intake::query::{Count, Of, Text, queries};
-use crate::api::intake::until::status_until;
+
+use crate::api::intake::until::AgentUntilQuery;
 use crate::api::ops::agents::{agent as registered, profile};
 use crate::api::tag::{Rendering, Resource};
-use crate::api::view::agent::{AgentBody, Seen, shown_agent, write_agent};
+use crate::api::view::agent::SeenQuery;
+use crate::api::view::agent::{AgentBody, shown_agent, write_agent};
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command};
 use crate::service::Published;
 
@@ -78,10 +80,9 @@ pub(super) struct ProfileBody {
 /// Agents come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
-    params(openapi::InSession, AgentsQuery, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(AgentsQuery, SeenQuery, PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
-        (status = 200, description = "A page of agents", body = AgentPage,
-            headers(("ETag" = String, description = "Changes with the agents and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 200, description = "A page of agents", body = AgentPage, headers(("ETag" = String, description = "Changes with the agents and the query"))),
         openapi::ReadRefusals,
     )
 )]
@@ -90,7 +91,7 @@ pub(super) async fn list(
     mut reading: Reading,
 ) -> Result<Response, Early> {
     let AgentsQuery { limit, after, status } = AgentsQuery::take(&mut reading.params)?;
-    let seen = Seen::param(&mut reading.params)?;
+    let SeenQuery { seen } = SeenQuery::take(&mut reading.params)?;
     let agents = |board: &Board| Ok(Rendering::of(Resource::Agents, board.agents_version()));
     let (answer, board) = reading.of(&session, agents).await?;
     let wanted = |agent: &Agent| {
@@ -124,10 +125,10 @@ pub(super) async fn list(
 /// With `until` and `wait`, the request waits until the agent has the status.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "get_agent", tag = "agents",
-    params(openapi::InSession, openapi::InAgent, openapi::SeenQuery, openapi::PastQuery, openapi::MinRevision, openapi::AgentUntilQuery, openapi::IfNoneMatch),
+    params(SeenQuery, PastQuery, RevisionQuery, AgentUntilQuery, openapi::UntilWaitQuery),
     responses(
         (status = 200, description = "The agent", body = AgentBody,
-            headers(("ETag" = String, description = "Changes with the agent, but not with `last_seen`"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the agent, but not with `last_seen`"))),
         openapi::ReadAgentRefusals,
     )
 )]
@@ -135,12 +136,12 @@ pub(super) async fn get(
     AgentPath { session, agent: name }: AgentPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let seen = Seen::param(&mut reading.params)?;
+    let SeenQuery { seen } = SeenQuery::take(&mut reading.params)?;
     let rendering = |board: &Board| {
         let version = board.at_version(registered(board, &name)?.changed);
         Ok(Rendering::of(Resource::Agent(name.clone()), version))
     };
-    let status = status_until(&mut reading.params)?;
+    let AgentUntilQuery { until: status } = AgentUntilQuery::take(&mut reading.params)?;
     let has = |status: String| {
         let name = &name;
         move |board: &Board| {
@@ -165,13 +166,11 @@ pub(super) async fn get(
 /// keeps its status.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "put_agent", tag = "agents",
-    params(openapi::InSession, openapi::InAgent, openapi::Writes),
     request_body(content = ProfileBody, description = "The profile, at most 64 KiB"),
     responses(
-        (status = 200, description = "Changed, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Changed, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The agent's tag"))),
         (status = 201, description = "Registered", body = WrittenBody,
-            headers(("ETag" = String, description = "The agent's tag"), ("Location" = String, description = "The agent"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The agent's tag"), ("Location" = String, description = "The agent"))),
         openapi::PutAgentRefusals,
     )
 )]
@@ -191,12 +190,10 @@ pub(super) async fn put(
 /// The patch may change the status, by the moves that the life cycle of agents allows.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "patch_agent", tag = "agents",
-    params(openapi::InSession, openapi::InAgent, openapi::Writes),
     request_body(description = "A JSON Merge Patch (RFC 7396), with either media type",
         content((ProfileBody = "application/merge-patch+json"), (ProfileBody = "application/json"))),
     responses(
-        (status = 200, description = "Changed, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The agent's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Changed, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The agent's tag"))),
         openapi::PatchAgentRefusals,
     )
 )]
@@ -232,10 +229,8 @@ async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<
 /// The agent's memory is emptied; its entries on the board stay.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents/{agent}", operation_id = "delete_agent", tag = "agents",
-    params(openapi::InSession, openapi::InAgent, openapi::Removes),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the list of agents"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The tag of the list of agents"))),
         openapi::RemoveAgentRefusals,
     )
 )]
@@ -258,10 +253,8 @@ pub(super) async fn delete(
 /// All memories are emptied; the board stays. This is how the original ends a session.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/agents", operation_id = "delete_agents", tag = "agents",
-    params(openapi::InSession, openapi::Removes),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the list of agents"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The tag of the list of agents"))),
         openapi::RemoveRefusals,
     )
 )]

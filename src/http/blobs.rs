@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::read::{Early, Reading};
+use super::read::{Early, PastQuery, Reading, RevisionQuery};
 use super::request::body::linger;
 use super::request::path::{BlobPath, SessionPath};
 use super::response::problem::Problem;
@@ -40,12 +40,12 @@ pub(super) struct UploadedBody {
 /// The response has the bytes as they were uploaded. They never change, so they may be cached forever.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/blobs/{sha256}", operation_id = "get_blob", tag = "blobs",
-    params(openapi::InSession, openapi::OfDigest, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch, openapi::RangeOf),
+    params(PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The bytes, of the media type of their upload", body = openapi::Bytes, content_type = "*/*",
-            headers(("ETag" = String, description = "The blob's tag"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For ever"))),
+            headers(("ETag" = String, description = "The blob's tag"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For ever"))),
         (status = 206, description = "The requested range", body = openapi::Bytes, content_type = "*/*",
-            headers(("ETag" = String, description = "The blob's tag"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The returned range and the blob's length"))),
+            headers(("ETag" = String, description = "The blob's tag"), ("Content-Range" = String, description = "The returned range and the blob's length"))),
         openapi::ReadBlobRefusals,
     )
 )]
@@ -76,13 +76,11 @@ pub(super) async fn get(
 /// nothing in the retained history refers to is deleted an hour after its last upload.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blobs/{sha256}", operation_id = "put_blob", tag = "blobs",
-    params(openapi::InSession, openapi::OfDigest, openapi::Writes),
     request_body(content = openapi::Bytes, content_type = "application/octet-stream", description = "The bytes, of any media type"),
     responses(
         (status = 201, description = "Stored", body = UploadedBody,
-            headers(("ETag" = String, description = "The blob's tag"), ("Location" = String, description = "The blob"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 200, description = "The session had it already", body = UploadedBody,
-            headers(("ETag" = String, description = "The blob's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The blob's tag"), ("Location" = String, description = "The blob"))),
+        (status = 200, description = "The session had it already", body = UploadedBody, headers(("ETag" = String, description = "The blob's tag"))),
         openapi::PutBlobRefusals,
     )
 )]
@@ -99,13 +97,11 @@ pub(super) async fn put(
 /// The response names the digest of the bytes. Otherwise as an upload under a digest.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/blobs", operation_id = "post_blob", tag = "blobs",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = openapi::Bytes, content_type = "application/octet-stream", description = "The bytes, of any media type"),
     responses(
         (status = 201, description = "Stored", body = UploadedBody,
-            headers(("ETag" = String, description = "The blob's tag"), ("Location" = String, description = "The blob"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 200, description = "The session had it already", body = UploadedBody,
-            headers(("ETag" = String, description = "The blob's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The blob's tag"), ("Location" = String, description = "The blob"))),
+        (status = 200, description = "The session had it already", body = UploadedBody, headers(("ETag" = String, description = "The blob's tag"))),
         openapi::PostBlobRefusals,
     )
 )]

@@ -16,10 +16,9 @@ use crate::service::{Inbox, Service};
 /// a text as `question` or `text` and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
-    params(InboxQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(InboxQuery, openapi::ListWaitQuery),
     responses(
-        (status = 200, description = "A page of questions", body = InboxPage,
-            headers(("ETag" = String, description = "Changes with the response"))),
+        (status = 200, description = "A page of questions", body = InboxPage, headers(("ETag" = String, description = "Changes with the response"))),
         openapi::ListRefusals,
     )
 )]
@@ -34,10 +33,9 @@ pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
 /// is neither claimed, done, failed nor blocked.
 #[utoipa::path(
     get, path = "/v1/requests", operation_id = "list_requests", tag = "requests",
-    params(InboxQuery, PendingQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(InboxQuery, PendingQuery, openapi::ListWaitQuery),
     responses(
-        (status = 200, description = "A page of requests", body = RequestsPage,
-            headers(("ETag" = String, description = "Changes with the response"))),
+        (status = 200, description = "A page of requests", body = RequestsPage, headers(("ETag" = String, description = "Changes with the response"))),
         openapi::ListRefusals,
     )
 )]

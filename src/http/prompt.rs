@@ -8,7 +8,7 @@ use axum::response::Response;
 use utoipa::ToSchema;
 
 use super::openapi;
-use super::read::{Early, Reading};
+use super::read::{Early, PastQuery, Reading, RevisionQuery};
 use super::request::path::SessionPath;
 use super::request::public_url::PublicUrl;
 use super::response::{Answer, EMPTY_HEADER, JSON, emptiness, prefers, segments};
@@ -61,11 +61,11 @@ pub(in crate::http) struct PartBody {
 /// Their order is fixed: questions, requests, trajectories, screenshots, state, memories.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/prompt", operation_id = "get_prompt", tag = "prompt",
-    params(openapi::InSession, openapi::PromptQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(PromptQuery, PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The parts in the requested format, by default OpenAI's chat format",
             content((Vec<PartBody> = "application/json"), (String = "text/markdown")),
-            headers(("ETag" = String, description = "Changes with what the prompt shows"), ("Blackboard-Revision" = u64, description = "The revision shown"),
+            headers(("ETag" = String, description = "Changes with what the prompt shows"),
                 ("Blackboard-Empty" = bool, description = "True if the four logs are empty"),
                 ("Blackboard-Tokens" = Option<u64>, description = "With `max_tokens`: the estimated number of tokens"),
                 ("Blackboard-Truncated" = Option<u64>, description = "With `max_tokens`: the number of items and images left out"))),

@@ -11,22 +11,36 @@ use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::input::body as body_of;
+use crate::api::intake::query::{Of, Text, queries};
 use crate::api::ops::questions::{Answering, Waiting};
+
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::pattern;
 use crate::api::tag::Resource;
-use crate::board::LogName;
+use crate::board::{LogName, Ttl};
+
+queries! {
+    /// The expiry of questions.
+    WaitingQuery {
+        /// The time that questions wait for an answer. Then `default` becomes the answer, marked as `expired`. No
+        /// effect on the other logs
+        expires: Of<Ttl>,
+        /// With `expires`: the answer of an expired question; null by default
+        default: Text => pattern("\\S"),
+    }
+}
 
 /// Takes the parameters of a POST, which only questions have.
 pub(super) fn waiting_params(
     log: &LogName,
     params: &mut Params,
 ) -> Result<Option<Waiting>, Refusal> {
-    let (ttl, default) = (params.parsed("expires")?, params.text("default")?);
+    let WaitingQuery { expires, default } = WaitingQuery::take(params)?;
     if *log != LogName::Questions {
         return Ok(None);
     }
-    Waiting::of(ttl, default).map_err(|why| invalid("default", why))
+    Waiting::of(expires, default).map_err(|why| invalid("default", why))
 }
 
 /// Answer or skip a question
@@ -34,11 +48,9 @@ pub(super) fn waiting_params(
 /// The first answer wins; a later one is refused.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = Answering, description = "The answer, or a skip"),
     responses(
-        (status = 200, description = "Answered or skipped", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Answered or skipped", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::AnswerRefusals,
     )
 )]

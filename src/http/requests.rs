@@ -48,13 +48,11 @@ pub(super) struct NextBody<'a> {
 /// They are refused once the claim is released, or lost to another agent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "requests",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = Claiming, description = "The duration of the claim; the body may be omitted"),
     responses(
-        (status = 200, description = "Claim renewed", body = ClaimedBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Claim renewed", body = ClaimedBody, headers(("ETag" = String, description = "The entry's tag"))),
         (status = 201, description = "Claim won", body = ClaimedBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"))),
         openapi::ClaimRefusals,
     )
 )]
@@ -89,10 +87,8 @@ pub(super) async fn claim(
 /// Releasing an unclaimed request succeeds too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "release_request", tag = "requests",
-    params(openapi::InSession, openapi::AtSeq, openapi::Removes),
     responses(
-        (status = 200, description = "The request is unclaimed", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "The request is unclaimed", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::ReleaseRefusals,
     )
 )]
@@ -112,13 +108,12 @@ pub(super) async fn release(
 /// worker that has waited longest for such a request.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/claim", operation_id = "claim_next_request", tag = "requests",
-    params(openapi::InSession, openapi::ClaimWaitQuery, openapi::Writes),
+    params(openapi::ClaimWaitQuery),
     request_body(content = ClaimingNext, description = "The members to look for, and the duration of the claim; the body may be omitted"),
     responses(
         (status = 200, description = "The claimed request", body = NextBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
-        (status = 204, description = "No request to claim",
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The entry's tag"), ("Location" = String, description = "The entry"))),
+        (status = 204, description = "No request to claim", headers(("ETag" = String, description = "The log's tag"))),
         openapi::ClaimNextRefusals,
     )
 )]
@@ -157,11 +152,9 @@ pub(super) async fn claim_next(
 /// A finished request is neither pending nor claimable.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "requests",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = Finishing, description = "The claim's fence and the result; the body may be omitted"),
     responses(
-        (status = 200, description = "Finished", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Finished", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::FinishRefusals,
     )
 )]
@@ -182,11 +175,9 @@ pub(super) async fn finish(
 /// counted already.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/failed", operation_id = "fail_request", tag = "requests",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     request_body(content = Failing, description = "The claim's fence and the reason; the body may be omitted"),
     responses(
-        (status = 200, description = "The claim has ended", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "The claim has ended", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::FinishRefusals,
     )
 )]
@@ -206,10 +197,9 @@ pub(super) async fn fail(
 /// The request is claimable again, with all its attempts. A request that has not failed stays as it is.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/{seq}/retry", operation_id = "retry_request", tag = "requests",
-    params(openapi::InSession, openapi::AtSeq, openapi::Writes),
     responses(
         (status = 200, description = "The request is claimable, or had not failed", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The entry's tag"))),
         openapi::RetryRefusals,
     )
 )]

@@ -24,7 +24,8 @@ use super::logs::memory;
 use super::logs::{blackboard, entries};
 use super::openapi;
 use super::openapi::{
-    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_examples, with_image_types,
+    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_conventions, with_examples,
+    with_image_types,
 };
 use super::ops::health;
 use super::ops::metrics;
@@ -36,7 +37,7 @@ use super::response::problem::ProblemBody;
 use super::transactions;
 use super::{agents, blobs, events, inbox, logs, requests, search};
 use super::{history, prompt, questions, screenshots, sessions, state};
-use crate::api::schema::ImagesName;
+use crate::api::intake::query::{ImagesName, OrderName};
 use crate::auth::Tokens;
 use crate::service::Service;
 
@@ -76,7 +77,7 @@ use crate::service::Service;
         (name = "events", description = "Changes as they happen"),
         (name = "server", description = "The server itself"),
     ),
-    components(schemas(ProblemBody, openapi::OrderName, ImagesName))
+    components(schemas(ProblemBody, OrderName, ImagesName))
 )]
 struct Api;
 
@@ -260,7 +261,7 @@ pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + '
 fn whole() -> (Router<Handles>, Methods, Document) {
     let (described, document) = described().split_for_parts();
     let methods = Methods::of(&document.paths, &SHARED);
-    let mut document = with_examples(with_image_types(with_all_kinds(document)));
+    let mut document = with_examples(with_image_types(with_all_kinds(with_conventions(document))));
     if let Some(components) = &mut document.components {
         components.responses.extend(openapi::components());
     }
@@ -282,7 +283,6 @@ fn whole() -> (Router<Handles>, Methods, Document) {
         SecurityRequirement::default(),
     ]);
     for operation in document.paths.paths.values_mut().flat_map(operations) {
-        always_have_their_headers(operation);
         let has_optional_body = operation.operation_id.as_deref() == Some("put_session");
         if let Some(RefOr::T(body)) = &mut operation.request_body
             && has_optional_body
@@ -306,21 +306,4 @@ fn security_schemes() -> [(String, RefOr<SecurityScheme>); 2] {
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, put, post, patch, delete, .. } = item;
     [get, put, post, patch, delete].into_iter().flatten()
-}
-
-/// Headers that an answer has only on request.
-const ON_DEMAND: [&str; 2] = ["Blackboard-Tokens", "Blackboard-Truncated"];
-
-/// Marks the headers of each documented response as required, except those on demand.
-fn always_have_their_headers(operation: &mut Operation) {
-    for response in operation.responses.responses.values_mut() {
-        let RefOr::T(response) = response else { continue };
-        for (name, header) in &mut response.headers {
-            if let RefOr::T(header) = header
-                && !ON_DEMAND.contains(&name.as_str())
-            {
-                *header = openapi::required(header.clone());
-            }
-        }
-    }
 }

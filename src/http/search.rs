@@ -9,12 +9,20 @@ use super::openapi;
 use super::read::wait::{REVISION_WAIT_MAX, wait_param};
 use super::response::Answer;
 use super::response::problem::Problem;
+use crate::api::intake::query::{AnyRevision, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::existing;
 use crate::api::search::{SearchPage, SearchQuery};
 use crate::auth::Caller;
-use crate::board::Revision;
 use crate::service::Service;
+
+queries! {
+    /// The minimum revision of the index.
+    IndexQuery {
+        /// With `session`: wait until the index has this revision of it, for 2 s or the time in `wait`
+        min_revision: AnyRevision,
+    }
+}
 
 /// Search all sessions
 ///
@@ -24,7 +32,7 @@ use crate::service::Service;
 /// more. The state is not searched.
 #[utoipa::path(
     get, path = "/v1/search", operation_id = "search", tag = "search",
-    params(openapi::SearchQuery),
+    params(SearchQuery, IndexQuery, openapi::IndexWaitQuery),
     responses(
         (status = 200, description = "A page of hits", body = SearchPage),
         openapi::SearchRefusals,
@@ -37,8 +45,8 @@ pub(super) async fn get(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
-    let query = SearchQuery::params(&mut params)?;
-    let revision = params.number("min_revision", 0..=u64::MAX)?.map(Revision);
+    let query = SearchQuery::take(&mut params)?;
+    let IndexQuery { min_revision: revision } = IndexQuery::take(&mut params)?;
     let wait = wait_param(&mut params, &headers, revision.is_some())?;
     params.finish()?;
     if revision.is_some() && query.session.is_none() {

@@ -16,7 +16,7 @@ use super::access::session_detail::Sight;
 use super::openapi;
 use super::read::shared_scans::{ListText, Listed};
 use super::read::until::SoughtSession;
-use super::read::{Early, Reading};
+use super::read::{Early, Reading, RevisionQuery};
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
 use super::request::path::SessionPath;
 use super::response::problem::Problem;
@@ -28,7 +28,7 @@ use crate::api::inbox::{PAGE_BYTES, listing};
 use crate::api::intake::input::body as body_of;
 use crate::api::intake::query::{Count, Labels, Of, Text, queries};
 use crate::api::intake::settings::SettingsBody;
-use crate::api::intake::until::Until;
+use crate::api::intake::until::SessionUntilQuery;
 use crate::api::offload::offload;
 use crate::api::ops::sessions::Configuring;
 use crate::api::refusal::no_session;
@@ -181,10 +181,9 @@ impl SessionBody {
 /// Sessions come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
-    params(SessionsQuery, openapi::ListWaitQuery, openapi::IfNoneMatch),
+    params(SessionsQuery, openapi::ListWaitQuery),
     responses(
-        (status = 200, description = "A page of sessions", body = SessionPage,
-            headers(("ETag" = String, description = "Changes with the response"))),
+        (status = 200, description = "A page of sessions", body = SessionPage, headers(("ETag" = String, description = "Changes with the response"))),
         openapi::ListRefusals,
     )
 )]
@@ -284,10 +283,10 @@ fn version(found: &[ListedSession]) -> u64 {
 /// With `until` and `wait`, the request waits until the session exists, or no longer exists.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", operation_id = "describe_session", tag = "sessions",
-    params(openapi::InSession, openapi::MinRevision, openapi::SessionUntilQuery, openapi::IfNoneMatch),
+    params(RevisionQuery, SessionUntilQuery, openapi::UntilWaitQuery),
     responses(
         (status = 200, description = "The session", body = SessionBody,
-            headers(("ETag" = String, description = "Changes with every commit and with the retained history"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with every commit and with the retained history"))),
         (status = 204, description = "With `until=absent`: the session does not exist",
             headers(("Blackboard-Revision" = u64, description = "The last revision of the name"))),
         openapi::DescribeRefusals,
@@ -297,7 +296,7 @@ pub(super) async fn describe(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let until = Until::of_session(&mut reading.params)?;
+    let SessionUntilQuery { until } = SessionUntilQuery::take(&mut reading.params)?;
     let sight = Sight::of(&reading.caller);
     let mut sought = SoughtSession { session: &session, sight, until };
     let (answer, shown) = reading.seek(&session, None, &mut sought).await?;
@@ -313,13 +312,12 @@ pub(super) async fn describe(
 /// request creates the session. A token without the right to read gets the revision alone.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}", operation_id = "put_session", tag = "sessions",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Configuring, description = "The changes; the body may be omitted"),
     responses(
         (status = 200, description = "The session, changed or already the same", body = SessionBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The session's tag"))),
         (status = 201, description = "The session, created", body = SessionBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"))),
         openapi::PutRefusals,
     )
 )]
@@ -351,10 +349,8 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
 /// A session created again with the same name continues from its last revision. A damaged session can be deleted too.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", operation_id = "delete_session", tag = "sessions",
-    params(openapi::InSession, openapi::Removes),
     responses(
-        (status = 200, description = "Deleted", body = WrittenBody,
-            headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
+        (status = 200, description = "Deleted", body = WrittenBody, headers(("Blackboard-Revision" = u64, description = "The deletion's revision"))),
         openapi::RemoveRefusals,
     )
 )]

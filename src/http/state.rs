@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::openapi;
 use super::read::until::SoughtValue;
-use super::read::{Early, Reading};
+use super::read::{Early, PastQuery, Reading, RevisionQuery};
 use super::request::body::{BODY_BYTES_MAX, media_type, only_json, unpatchable};
 use super::request::path::StateAt;
 use super::response::problem::Problem;
@@ -15,13 +15,15 @@ use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use crate::api::address::state_url;
 use crate::api::intake::fields::json_text;
-use crate::api::intake::until::Until;
+use crate::api::intake::query::{Of, queries};
+use crate::api::intake::until::UntilQuery;
 use crate::api::offload::work;
 use crate::api::ops::state::{self, Changing};
 use crate::api::tag::{Resource, Tag};
 use crate::api::view::raw;
 use crate::api::view::state::text_of;
 use crate::board;
+use crate::board::Ttl;
 use crate::board::{Command, StatePath};
 
 /// The maximum size of a value in a keyed answer. The answer is stored with each write and must not cost more as an
@@ -48,10 +50,9 @@ pub(super) struct ValueBody {
 /// the value is present, absent or as required.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/state/{*path}", operation_id = "get_state", tag = "state",
-    params(openapi::InSession, openapi::AtPath, openapi::PastQuery, openapi::MinRevision, openapi::UntilQuery, openapi::IfNoneMatch),
+    params(PastQuery, RevisionQuery, UntilQuery, openapi::UntilWaitQuery),
     responses(
-        (status = 200, description = "The value", body = openapi::AnyJson,
-            headers(("ETag" = String, description = "Changes with the value only"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 200, description = "The value", body = openapi::AnyJson, headers(("ETag" = String, description = "Changes with the value only"))),
         (status = 204, description = "With `until=absent`: the value is absent",
             headers(("Blackboard-Revision" = u64, description = "The session's revision, or the last revision of the name"))),
         openapi::ReadStateRefusals,
@@ -61,7 +62,7 @@ pub(super) async fn get(
     StateAt { session, path }: StateAt,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let until = Until::of_state(&mut reading.params)?;
+    let UntilQuery { until } = UntilQuery::take(&mut reading.params)?;
     let mut sought = SoughtValue { session: &session, path: &path, until };
     let (answer, shown) = reading.seek_at(&session, &mut sought).await?;
     let value = state::value(&shown.board, &path)?;
@@ -69,18 +70,25 @@ pub(super) async fn get(
     Ok(answer.text(work(bytes, move || Ok(text_of(&value))).await?))
 }
 
+queries! {
+    /// The time to live of a value.
+    LifetimeQuery {
+        /// The time to live: the value expires after this time unless it is put again
+        ttl: Of<Ttl>,
+    }
+}
+
 /// Set a value
 ///
 /// Missing parent objects are created. A part that does not change keeps its tag.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/state/{*path}", operation_id = "put_state", tag = "state",
-    params(openapi::InSession, openapi::AtPath, openapi::LifetimeQuery, openapi::Writes),
+    params(LifetimeQuery),
     request_body(content = openapi::AnyJson, description = "The value; the whole state is an object"),
     responses(
-        (status = 200, description = "Set, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Set, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The value's tag"))),
         (status = 201, description = "Created", body = WrittenBody,
-            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"))),
         openapi::PutStateRefusals,
     )
 )]
@@ -89,7 +97,7 @@ pub(super) async fn put(
     mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let ttl = writing.params.parsed("ttl")?;
+    let LifetimeQuery { ttl } = LifetimeQuery::take(&mut writing.params)?;
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let read = path.clone();
@@ -103,14 +111,12 @@ pub(super) async fn put(
 /// `add` to a number, `append` to an array.
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/state/{*path}", operation_id = "patch_state", tag = "state",
-    params(openapi::InSession, openapi::AtPath, openapi::Writes),
     request_body(description = "A JSON Merge Patch, or an operation",
         content((openapi::AnyJson = "application/merge-patch+json"), (Changing = "application/json"))),
     responses(
-        (status = 200, description = "Patched, or already the same", body = ValueBody,
-            headers(("ETag" = String, description = "The value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Patched, or already the same", body = ValueBody, headers(("ETag" = String, description = "The value's tag"))),
         (status = 201, description = "Created", body = ValueBody,
-            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The value's tag"), ("Location" = String, description = "The value"))),
         openapi::PatchStateRefusals,
     )
 )]
@@ -139,10 +145,8 @@ pub(super) async fn patch(
 /// Removing the whole state empties it.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/state/{*path}", operation_id = "delete_state", tag = "state",
-    params(openapi::InSession, openapi::AtPath, openapi::Removes),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The parent value's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The parent value's tag"))),
         openapi::RemoveStateRefusals,
     )
 )]

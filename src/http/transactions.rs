@@ -23,11 +23,9 @@ use crate::board::Command;
 /// not an error.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/transactions", operation_id = "transact", tag = "transactions",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Transacting, description = "The tests and operations"),
     responses(
-        (status = 200, description = "One branch was applied", body = TransactedBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "One branch was applied", body = TransactedBody, headers(("ETag" = String, description = "The session's tag"))),
         openapi::TransactRefusals,
     )
 )]

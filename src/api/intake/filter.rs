@@ -1,8 +1,11 @@
 //! Commit filters: the parameters `on`, `agent` and `trace`.
 
+use super::query::{Of, many_to, queries};
 use crate::api::address::parse_log_path;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::pattern;
+use crate::api::schema::shapes::PART;
 use crate::board::{
     AgentChange, AgentName, Change, Commit, Due, Json, LogName, SessionChange, StateChange,
     StatePath, TraceId, json,
@@ -11,20 +14,32 @@ use crate::board::{
 /// The maximum number of parts in `on`.
 const ON_MAX: usize = 100;
 
-/// A filter of commits and of their changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// Only changes to these parts; `None` for all.
-    on: Option<Box<[On]>>,
-    /// Only commits by this agent.
-    agent: Option<AgentName>,
-    /// Only commits of this trace.
-    trace: Option<TraceId>,
+queries! {
+    /// A filter of commits and of their changes.
+    #[derive(Default, PartialEq, Eq)]
+    Wanted {
+        /// Only changes to these parts: a log of the board, `agents`, `agents/{agent}`, `agents/{agent}/memory`,
+        /// `state`, `state/{path}`. Changes to the whole session are always included
+        on via parts: Box<[On]> => many_to(pattern(PART), Some(ON_MAX)),
+        /// Only commits by this agent
+        agent: Of<AgentName>,
+        /// Only commits of requests with this trace id in their `traceparent`
+        trace: Of<TraceId>,
+    }
+}
+
+/// Takes parts of a session.
+fn parts(params: &mut Params, name: &'static str) -> Result<Option<Box<[On]>>, Refusal> {
+    let Some(names) = params.list(name)? else { return Ok(None) };
+    if names.len() > ON_MAX {
+        return Err(invalid(name, format!("takes at most {ON_MAX} parts of a session")));
+    }
+    names.iter().map(|name| On::parse(name)).collect::<Result<_, _>>().map(Some)
 }
 
 /// A part of a session that commits change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum On {
+pub(crate) enum On {
     Log(LogName),
     Agents,
     Agent(AgentName),
@@ -32,17 +47,6 @@ enum On {
 }
 
 impl Wanted {
-    /// Takes the parameters `on`, `agent` and `trace`.
-    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
-        let (agent, trace) = (params.parsed("agent")?, params.parsed("trace")?);
-        let Some(names) = params.list("on")? else { return Ok(Self { on: None, agent, trace }) };
-        if names.len() > ON_MAX {
-            return Err(invalid("on", format!("takes at most {ON_MAX} parts of a session")));
-        }
-        let on = names.iter().map(|name| On::parse(name)).collect::<Result<_, _>>()?;
-        Ok(Self { on: Some(on), agent, trace })
-    }
-
     /// Returns true if every commit matches, with all its changes.
     pub(crate) fn is_all(&self) -> bool {
         let Self { on, agent, trace } = self;

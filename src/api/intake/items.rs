@@ -10,11 +10,13 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::fields::json_document;
+use super::query::{Flag, Text, queries};
 use super::trajectory_key::keyed;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Fault;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{Place, invalid_item, refused as refused_by_rule};
+use crate::api::schema::shapes::{json_text, last_k};
 use crate::board::json;
 use crate::board::json::Kind;
 use crate::board::{
@@ -67,35 +69,33 @@ pub(crate) struct Skipped {
     detail: String,
 }
 
-/// The options for reading the body of a POST.
-#[derive(Debug, Default)]
-pub(crate) struct BodyReading {
-    lenient: bool,
-    last_k: Option<usize>,
-    pub(crate) metadata: Option<String>,
-    pub(crate) image_path: Option<String>,
-    pub(crate) trajectory_key: Option<String>,
+queries! {
+    /// The options for reading the body of a POST.
+    #[derive(Default)]
+    BodyReading {
+        /// Skip lines that are not items, and list the skipped lines in the answer
+        lenient: Flag = false,
+        /// Append only the last N lines; -1 appends all
+        last_k via lines_left: usize => last_k(),
+        /// In trajectories and memories, an object without `key` is stored with this key, any other value as
+        /// `{"key":…,"value":…}`
+        trajectory_key: Text,
+        /// With the bytes of an image: its metadata, as JSON
+        metadata: Text => json_text(),
+        /// With the bytes of an image: a label, which the server never opens
+        image_path: Text,
+    }
 }
 
-impl BodyReading {
-    /// Takes the parameters of a POST.
-    pub(crate) fn params(params: &mut Params) -> Result<Self, Refusal> {
-        let last_k = match params.text("last_k")?.as_deref() {
-            None | Some("-1") => None,
-            Some(text) => {
-                let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
-                Some(k.ok_or_else(|| {
-                    invalid("last_k", "must be a whole number of at least 1, or -1 for all")
-                })?)
-            }
-        };
-        Ok(Self {
-            lenient: params.flag("lenient")?,
-            last_k,
-            metadata: params.text("metadata")?,
-            image_path: params.text("image_path")?,
-            trajectory_key: params.text("trajectory_key")?,
-        })
+/// Takes the number of lines to append, or -1 for all.
+fn lines_left(params: &mut Params, name: &'static str) -> Result<Option<usize>, Refusal> {
+    match params.text(name)?.as_deref() {
+        None | Some("-1") => Ok(None),
+        Some(text) => {
+            let k = text.parse().ok().filter(|k| *k >= 1 && !text.starts_with('+'));
+            let why = "must be a whole number of at least 1, or -1 for all";
+            k.map(Some).ok_or_else(|| invalid(name, why))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::fields::{flag, members};
 use super::fields::{names, text_of};
+use super::query::ImagesName;
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
 use crate::api::schema;
@@ -65,7 +66,7 @@ pub(crate) struct PromptProfileBody {
     screenshots: Option<u64>,
     /// The form of a stored image.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, value_type = Option<schema::ImagesName>)]
+    #[schema(nullable = false, value_type = Option<ImagesName>)]
     images: Option<ImagesShown>,
     /// The maximum length of an image's longest side, in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,19 +2,24 @@
 //!
 //! The query of a route is read by its declaration, and its parameters in the OpenAPI document come from it.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
-use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::schema::{ArrayBuilder, Object, Schema};
 use utoipa::openapi::{Ref, RefOr, Required};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::api::params::{Params, invalid};
+use crate::api::params::{FLAG, LIST_MAX, Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::api::schema::shapes::{self, LABEL, TRACE};
+use crate::api::schema::shapes::{self, LABEL, TRACE, TTL, one_of};
 use crate::api::schema::{checkpoint_name, name, pattern, unsigned};
-use crate::board::{AgentName, CheckpointName, Order, Revision, SessionName, Timestamp, TraceId};
+use crate::board::{
+    AgentName, CheckpointName, ImagesShown, Order, PromptFormat, Revision, SessionName, Timestamp,
+    Tokenizer, TraceId, Ttl,
+};
 use crate::service::At;
 
 /// The form of a parameter: how its text is read, and its schema.
@@ -22,25 +27,35 @@ pub(crate) trait Form {
     /// The type of its value.
     type Value;
 
-    /// True for a list, which is split at commas. Repeated parameters, the other style of clients, are read as well.
-    const IS_LIST: bool = false;
-
-    /// What is said where it is missing.
-    const NEEDED: &'static str = "is needed";
-
     /// Takes the parameter.
     fn take(params: &mut Params, name: &'static str) -> Result<Option<Self::Value>, Refusal>;
 
-    /// Returns its schema.
-    fn schema() -> RefOr<Schema>;
+    /// Returns its shape.
+    fn shape() -> Shape;
 }
 
-/// Takes a parameter that must be there.
-pub(crate) fn needed<F: Form>(
-    params: &mut Params,
-    name: &'static str,
-) -> Result<F::Value, Refusal> {
-    F::take(params, name)?.ok_or_else(|| invalid(name, F::NEEDED))
+/// The shape of a parameter in the document.
+pub(crate) enum Shape {
+    /// A value.
+    One(RefOr<Schema>),
+    /// A list, which is split at commas. Repeated parameters, the other style of clients, are read as well.
+    Many(ArrayBuilder),
+}
+
+impl<S: Into<RefOr<Schema>>> From<S> for Shape {
+    fn from(schema: S) -> Self {
+        Self::One(schema.into())
+    }
+}
+
+/// Returns the shape of a list of such items.
+pub(crate) fn many(items: Object) -> Shape {
+    many_to(items, Some(LIST_MAX))
+}
+
+/// Returns the shape of a list of at most `max` such items.
+pub(crate) fn many_to(items: Object, max: Option<usize>) -> Shape {
+    Shape::Many(ArrayBuilder::new().items(items).min_items(Some(1)).max_items(max))
 }
 
 /// A whole number within bounds.
@@ -53,11 +68,14 @@ impl<const MIN: u64, const MAX: u64> Form for Whole<MIN, MAX> {
         params.number(name, MIN..=MAX)
     }
 
-    fn schema() -> RefOr<Schema> {
+    fn shape() -> Shape {
         let bound = |bound| usize::try_from(bound).unwrap_or(usize::MAX);
         unsigned(bound(MIN), bound(MAX)).into()
     }
 }
+
+/// Any whole number.
+pub(crate) type AnyNumber = Whole<0, { u64::MAX }>;
 
 /// A count within bounds, which saturates where memory ends.
 pub(crate) struct Count<const MIN: u64, const MAX: u64>;
@@ -69,8 +87,8 @@ impl<const MIN: u64, const MAX: u64> Form for Count<MIN, MAX> {
         params.count(name, MIN, MAX)
     }
 
-    fn schema() -> RefOr<Schema> {
-        Whole::<MIN, MAX>::schema()
+    fn shape() -> Shape {
+        Whole::<MIN, MAX>::shape()
     }
 }
 
@@ -81,11 +99,11 @@ impl Form for AnyRevision {
     type Value = Revision;
 
     fn take(params: &mut Params, name: &'static str) -> Result<Option<Revision>, Refusal> {
-        Ok(params.number(name, 0..=u64::MAX)?.map(Revision))
+        Ok(AnyNumber::take(params, name)?.map(Revision))
     }
 
-    fn schema() -> RefOr<Schema> {
-        unsigned(0, usize::MAX).into()
+    fn shape() -> Shape {
+        AnyNumber::shape()
     }
 }
 
@@ -99,24 +117,109 @@ impl Form for Text {
         params.text(name)
     }
 
-    fn schema() -> RefOr<Schema> {
+    fn shape() -> Shape {
         shapes::text().into()
     }
 }
 
-/// The order of a page.
-pub(crate) struct OrderOfPage;
+/// Any texts.
+pub(crate) struct Texts;
 
-impl Form for OrderOfPage {
-    type Value = Order;
+impl Form for Texts {
+    type Value = Vec<String>;
 
-    fn take(params: &mut Params, name: &'static str) -> Result<Option<Order>, Refusal> {
-        params.choice(name, &[("asc", Order::Ascending), ("desc", Order::Descending)])
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<Vec<String>>, Refusal> {
+        params.list(name)
     }
 
+    fn shape() -> Shape {
+        many(shapes::text())
+    }
+}
+
+/// True or false.
+pub(crate) struct Flag;
+
+impl Form for Flag {
+    type Value = bool;
+
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<bool>, Refusal> {
+        params.choice(name, &FLAG)
+    }
+
+    fn shape() -> Shape {
+        shapes::boolean().into()
+    }
+}
+
+/// One of a type's words.
+pub(crate) struct Choice<T>(PhantomData<T>);
+
+/// A type whose values have words.
+pub(crate) trait Worded: Copy + 'static {
+    /// The words with their values.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The name and the description of the schema, if the document has it in one place.
+    const SCHEMA: Option<(&'static str, &'static str)> = None;
+}
+
+impl<T: Worded> Form for Choice<T> {
+    type Value = T;
+
+    fn take(params: &mut Params, name: &'static str) -> Result<Option<T>, Refusal> {
+        params.choice(name, T::WORDS)
+    }
+
+    fn shape() -> Shape {
+        match T::SCHEMA {
+            Some((name, _)) => Ref::from_schema_name(name).into(),
+            None => <Self as PartialSchema>::schema().into(),
+        }
+    }
+}
+
+impl<T: Worded> PartialSchema for Choice<T> {
     fn schema() -> RefOr<Schema> {
-        Ref::from_schema_name("OrderName").into()
+        let mut words = one_of(T::WORDS.iter().map(|(word, _)| *word));
+        words.description = T::SCHEMA.map(|(_, told)| told.to_owned());
+        words.into()
     }
+}
+
+impl<T: Worded> ToSchema for Choice<T> {
+    fn name() -> Cow<'static, str> {
+        T::SCHEMA.map_or_else(Cow::default, |(name, _)| name.into())
+    }
+}
+
+/// The order of a page.
+pub(crate) type OrderName = Choice<Order>;
+
+/// The form of stored images.
+pub(crate) type ImagesName = Choice<ImagesShown>;
+
+impl Worded for Order {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("asc", Self::Ascending), ("desc", Self::Descending)];
+
+    const SCHEMA: Option<(&'static str, &'static str)> =
+        Some(("OrderName", "The order: `asc` starts with the oldest, `desc` with the newest."));
+}
+
+impl Worded for ImagesShown {
+    const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
+
+    const SCHEMA: Option<(&'static str, &'static str)> =
+        Some(("ImagesName", "The form of stored images: data URL, address, or omitted."));
+}
+
+impl Worded for PromptFormat {
+    const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
+}
+
+impl Worded for Tokenizer {
+    const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
 }
 
 /// Labels that a session has, each as `name:value`.
@@ -124,8 +227,6 @@ pub(crate) struct Labels;
 
 impl Form for Labels {
     type Value = Vec<(String, String)>;
-
-    const IS_LIST: bool = true;
 
     fn take(params: &mut Params, name: &'static str) -> Result<Option<Self::Value>, Refusal> {
         let Some(labels) = params.list(name)? else { return Ok(None) };
@@ -141,8 +242,8 @@ impl Form for Labels {
         pairs.map(Some).ok_or_else(|| invalid(name, why))
     }
 
-    fn schema() -> RefOr<Schema> {
-        pattern(LABEL).into()
+    fn shape() -> Shape {
+        many_to(pattern(LABEL), None)
     }
 }
 
@@ -151,9 +252,6 @@ pub(crate) struct Of<T>(PhantomData<T>);
 
 /// A type whose texts have a schema.
 pub(crate) trait Shaped: FromStr<Err: Display> {
-    /// What is said where it is missing.
-    const NEEDED: &'static str = "is needed";
-
     /// Returns the schema.
     fn schema() -> RefOr<Schema>;
 }
@@ -161,14 +259,12 @@ pub(crate) trait Shaped: FromStr<Err: Display> {
 impl<T: Shaped> Form for Of<T> {
     type Value = T;
 
-    const NEEDED: &'static str = T::NEEDED;
-
     fn take(params: &mut Params, name: &'static str) -> Result<Option<T>, Refusal> {
         params.parsed(name)
     }
 
-    fn schema() -> RefOr<Schema> {
-        T::schema()
+    fn shape() -> Shape {
+        T::schema().into()
     }
 }
 
@@ -191,8 +287,6 @@ impl Shaped for CheckpointName {
 }
 
 impl Shaped for At {
-    const NEEDED: &'static str = "is needed: a revision or a checkpoint";
-
     fn schema() -> RefOr<Schema> {
         name().into()
     }
@@ -204,6 +298,12 @@ impl Shaped for Timestamp {
     }
 }
 
+impl Shaped for Ttl {
+    fn schema() -> RefOr<Schema> {
+        pattern(TTL).into()
+    }
+}
+
 impl Shaped for TraceId {
     fn schema() -> RefOr<Schema> {
         pattern(TRACE).into()
@@ -211,54 +311,65 @@ impl Shaped for TraceId {
 }
 
 /// Returns a parameter of the document.
-pub(crate) fn parameter<F: Form>(name: &str, about: &[&str], is_needed: bool) -> Parameter {
+pub(crate) fn parameter(
+    name: &str,
+    about: &[&str],
+    is_needed: bool,
+    shape: impl Into<Shape>,
+) -> Parameter {
     let about: Vec<&str> = about.iter().map(|line| line.trim()).collect();
     let begun = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)
         .description(Some(about.join(" ")))
         .required(if is_needed { Required::True } else { Required::False });
-    if F::IS_LIST {
-        let items = ArrayBuilder::new().items(F::schema()).min_items(Some(1)).build();
-        return begun
-            .schema(Some(Schema::Array(items)))
+    match shape.into() {
+        Shape::One(schema) => begun.schema(Some(schema)).build(),
+        Shape::Many(list) => begun
+            .schema(Some(Schema::Array(list.build())))
             .style(Some(ParameterStyle::Form))
             .explode(Some(false))
-            .build();
+            .build(),
     }
-    begun.schema(Some(F::schema())).build()
 }
 
-/// Declares queries: for each parameter its form, and `needed` or its default.
+/// Declares queries: for each parameter its form, its default or the refusal where it is needed, and after `=>` a shape that
+/// says more than the form's. With `via` a function takes the parameter, and the type is its value's.
 macro_rules! queries {
-    (@value $form:ty) => { Option<<$form as $crate::api::intake::query::Form>::Value> };
-    (@value $form:ty = $default:expr) => { <$form as $crate::api::intake::query::Form>::Value };
-    (@value $form:ty as needed) => { <$form as $crate::api::intake::query::Form>::Value };
+    (@value $form:ty) => { <$form as $crate::api::intake::query::Form>::Value };
+    (@value [$read:ident] $value:ty) => { $value };
+    (@kept $value:ty) => { Option<$value> };
+    (@kept $value:ty = $default:expr) => { $value };
+    (@kept $value:ty as $missing:literal) => { $value };
     (@take $params:ident $name:expr, $form:ty) => {
         <$form as $crate::api::intake::query::Form>::take($params, $name)?
     };
-    (@take $params:ident $name:expr, $form:ty = $default:expr) => {
-        <$form as $crate::api::intake::query::Form>::take($params, $name)?.unwrap_or($default)
-    };
-    (@take $params:ident $name:expr, $form:ty as needed) => {
-        $crate::api::intake::query::needed::<$form>($params, $name)?
+    (@take $params:ident $name:expr, [$read:ident] $value:ty) => { $read($params, $name)? };
+    (@or $given:expr, $name:expr) => { $given };
+    (@or $given:expr, $name:expr, = $default:expr) => { $given.unwrap_or($default) };
+    (@or $given:expr, $name:expr, as $missing:literal) => {
+        $given.ok_or_else(|| $crate::api::params::invalid($name, $missing))?
     };
     (@is_needed) => { false };
-    (@is_needed needed) => { true };
+    (@is_needed $missing:literal) => { true };
+    (@shape $form:ty) => { <$form as $crate::api::intake::query::Form>::shape() };
+    (@shape $form:ty => $shape:expr) => { $shape };
     ($(
-        $(#[doc = $about:literal])*
+        $(#[$about:meta])*
         $query:ident {
             $($(#[doc = $told:literal])*
-            $name:ident: $form:ty $(as $needed:ident)? $(= $default:expr)?,)*
+            $name:ident $(via $read:ident)?:
+                $form:ty $(as needed($missing:literal))? $(= $default:expr)? $(=> $shape:expr)?,)*
         }
     )+) => {$(
-        $(#[doc = $about])*
+        $(#[$about])*
         #[derive(Clone, Debug)]
         pub(crate) struct $query {
             $(
                 $(#[doc = $told])*
                 pub(crate) $name: $crate::api::intake::query::queries!(
-                    @value $form $(as $needed)? $(= $default)?
+                    @kept $crate::api::intake::query::queries!(@value $([$read])? $form)
+                    $(as $missing)? $(= $default)?
                 ),
             )*
         }
@@ -270,7 +381,10 @@ macro_rules! queries {
             ) -> Result<Self, $crate::api::refusal::Refusal> {
                 Ok(Self {
                     $($name: $crate::api::intake::query::queries!(
-                        @take params stringify!($name), $form $(as $needed)? $(= $default)?
+                        @or $crate::api::intake::query::queries!(
+                            @take params stringify!($name), $([$read])? $form
+                        ),
+                        stringify!($name) $(, as $missing)? $(, = $default)?
                     )),*
                 })
             }
@@ -280,10 +394,11 @@ macro_rules! queries {
             fn into_params(
                 _: impl Fn() -> Option<::utoipa::openapi::path::ParameterIn>,
             ) -> Vec<::utoipa::openapi::path::Parameter> {
-                vec![$($crate::api::intake::query::parameter::<$form>(
+                vec![$($crate::api::intake::query::parameter(
                     stringify!($name),
                     &[$($told),*],
-                    $crate::api::intake::query::queries!(@is_needed $($needed)?),
+                    $crate::api::intake::query::queries!(@is_needed $($missing)?),
+                    $crate::api::intake::query::queries!(@shape $form $(=> $shape)?),
                 )),*]
             }
         }
@@ -307,18 +422,24 @@ mod tests {
             /// ten by default
             limit: Count<1, 100> = 10,
             /// Where it begins
-            from: Of<At> as needed,
+            from: Of<At> as needed("is needed: a revision or a checkpoint"),
             /// With these labels
             label: Labels = Vec::new(),
+            /// The order
+            order: OrderName,
+            /// Only these
+            keys: Texts = Vec::new() => many(pattern("^k")),
         }
     }
 
     #[test]
     fn a_query_is_read_by_its_declaration() {
         let taken = |query: &str| Sample::take(&mut Params::parse(query).unwrap());
-        let Sample { limit, from, label } = taken("from=7&label=a:b").unwrap();
+        let Sample { limit, from, label, order, keys } =
+            taken("from=7&label=a:b&order=desc").unwrap();
         assert_eq!((limit, from), (10, At::Revision(Revision(7))));
         assert_eq!(label, [("a".to_owned(), "b".to_owned())]);
+        assert_eq!((order, keys), (Some(Order::Descending), Vec::new()));
         for (query, why) in [
             ("limit=5", "'from' is needed: a revision or a checkpoint"),
             ("from=7&limit=101", "'limit' must be a whole number from 1 to 100"),
@@ -338,5 +459,7 @@ mod tests {
         assert_eq!(parameters[1]["required"], true);
         assert_eq!(parameters[2]["schema"]["type"], "array");
         assert_eq!(parameters[2]["explode"], json!(false));
+        assert_eq!(parameters[3]["schema"]["$ref"], "#/components/schemas/OrderName");
+        assert_eq!(parameters[4]["schema"]["items"]["pattern"], "^k");
     }
 }

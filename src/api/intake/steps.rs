@@ -4,9 +4,12 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::board::json::Exact;
 
-/// Takes the parameter `steps` as JSON numbers.
-pub(crate) fn steps_param(params: &mut Params) -> Result<Option<Vec<Exact>>, Refusal> {
-    params.list("steps")?.as_deref().map(exact_steps).transpose()
+/// Takes steps as JSON numbers.
+pub(crate) fn steps(
+    params: &mut Params,
+    name: &'static str,
+) -> Result<Option<Vec<Exact>>, Refusal> {
+    params.list(name)?.as_deref().map(exact_steps).transpose()
 }
 
 /// Parses steps as JSON numbers.

@@ -1,17 +1,39 @@
 //! Requests as tasks: plans, failures, and the members that a worker looks for.
 
 use super::fields::value_of;
+use super::query::{AnyNumber, AnyRevision, Texts, Whole, many, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::{Refusal, child, invalid_field, object_required};
+use crate::api::schema::pattern;
+use crate::api::schema::shapes::SEQ;
 use crate::board::json::Kind;
 use crate::board::{
-    AFTER_MAX, ATTEMPTS_MAX, ITEM_DEPTH_MAX, LogName, Plan, Seq, WANTED_MAX, Wanted, json,
+    AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, Plan, Seq, WANTED_MAX, Wanted, json,
 };
+
+queries! {
+    /// The plan of requests.
+    PlanQuery {
+        /// The requests, by their seqs, that must be done before the new ones are pending and claimable. No effect on
+        /// the other logs
+        after: Texts = Vec::new() => many(pattern(SEQ)),
+        /// The number of claims that may end by `failed` or lapse before a new request fails; without a limit by
+        /// default. No effect on the other logs
+        attempts: Whole<1, { ATTEMPTS_MAX as u64 }>,
+    }
+
+    /// The claim of a write.
+    FenceQuery {
+        /// The seq of the request under whose claim to write; needs `fence`
+        claim: AnyNumber,
+        /// The fence of the claim; 409 if the claim was lost or released. Needs `claim`
+        fence: AnyRevision,
+    }
+}
 
 /// Takes the parameters of a POST, which only requests have.
 pub(crate) fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Refusal> {
-    let after = params.list("after")?;
-    let attempts = params.number("attempts", 1..=u64::from(ATTEMPTS_MAX))?;
+    let PlanQuery { after, attempts } = PlanQuery::take(params)?;
     if *log != LogName::Requests {
         return Ok(Plan::default());
     }
@@ -20,8 +42,19 @@ pub(crate) fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Re
         let seq = text.parse().ok().filter(|seq| digits && *seq > 0).map(Seq);
         seq.ok_or_else(|| invalid("after", "must be a list of requests' seqs, such as 3,4"))
     };
-    let after = after.iter().flatten().map(seq).collect::<Result<_, _>>()?;
+    let after = after.iter().map(seq).collect::<Result<_, _>>()?;
     Ok(plan(after, attempts.and_then(|count| u32::try_from(count).ok())))
+}
+
+/// Takes the claim under which a request writes.
+pub(crate) fn fence_params(params: &mut Params) -> Result<Option<Fence>, Refusal> {
+    let FenceQuery { claim, fence } = FenceQuery::take(params)?;
+    match (claim.map(Seq), fence) {
+        (Some(request), Some(fence)) => Ok(Some(Fence { request, fence })),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(invalid("claim", "needs 'fence'")),
+        (None, Some(_)) => Err(invalid("fence", "needs 'claim'")),
+    }
 }
 
 /// Reads the number of claims that may end without success.

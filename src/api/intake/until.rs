@@ -1,10 +1,41 @@
 //! The parameter `until`: a condition that a read waits for.
 
+use super::query::queries;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::pattern;
+use crate::api::schema::shapes::one_of;
 use crate::board::json;
 use crate::board::json::DEPTH_MAX;
 use crate::board::{Entry, Json, LogName};
+
+queries! {
+    /// The condition on a value to wait for.
+    UntilQuery {
+        /// `exists`; `absent`, answered with 204; or `equals:` with a JSON value, where numbers compare by value and
+        /// members in any order. 412 if the condition is not met; not with `at`
+        until via of_value: Until => pattern("^(exists|absent|equals:.+)$"),
+    }
+
+    /// The condition on a session to wait for.
+    SessionUntilQuery {
+        /// `exists`; or `absent`, answered with 204. 412 if the condition is not met
+        until via of_session: Until => one_of(["exists", "absent"]),
+    }
+
+    /// The condition on an entry to wait for.
+    EntryUntilQuery {
+        /// On a question `answered`, also if it was skipped or has expired; on a request `claimed`, also if the claim
+        /// has ended, `done`, or `failed`. 412 if the condition is not met; not with `at`
+        until via not_past: String => one_of(["answered", "claimed", "done", "failed"]),
+    }
+
+    /// The condition on an agent to wait for.
+    AgentUntilQuery {
+        /// `status:` with a status. 412 if the agent does not get this status; not with `at`
+        until via of_agent: String => pattern("^status:.+$"),
+    }
+}
 
 /// A condition on a value or a session.
 #[derive(Clone, Debug)]
@@ -15,31 +46,6 @@ pub(crate) enum Until {
     Absent,
     /// The value equals this one.
     Equals(Json),
-}
-
-impl Until {
-    /// Takes the parameter of a place in the state.
-    pub(crate) fn of_state(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        let Some(text) = text_param(params)? else { return Ok(None) };
-        match (text.as_str(), text.strip_prefix("equals:")) {
-            ("exists", _) => Ok(Some(Self::Exists)),
-            ("absent", _) => Ok(Some(Self::Absent)),
-            (_, Some(value)) => equals(value).map(Some),
-            (_, None) => {
-                Err(invalid("until", "must be exists, absent, or equals: followed by a JSON value"))
-            }
-        }
-    }
-
-    /// Takes the parameter of a session.
-    pub(crate) fn of_session(params: &mut Params) -> Result<Option<Self>, Refusal> {
-        match params.text("until")?.as_deref() {
-            None => Ok(None),
-            Some("exists") => Ok(Some(Self::Exists)),
-            Some("absent") => Ok(Some(Self::Absent)),
-            Some(_) => Err(invalid("until", "must be exists or absent")),
-        }
-    }
 }
 
 /// A condition on an entry.
@@ -58,7 +64,7 @@ pub(crate) enum EntryUntil {
 impl EntryUntil {
     /// Takes the parameter of an entry in this log.
     pub(crate) fn param(params: &mut Params, log: &LogName) -> Result<Option<Self>, Refusal> {
-        let Some(text) = text_param(params)? else { return Ok(None) };
+        let Some(text) = EntryUntilQuery::take(params)?.until else { return Ok(None) };
         match (log, text.as_str()) {
             (LogName::Questions, "answered") => Ok(Some(Self::Answered)),
             (LogName::Requests, "claimed") => Ok(Some(Self::Claimed)),
@@ -86,32 +92,51 @@ impl EntryUntil {
     }
 }
 
-/// Takes the parameter of an agent: the status to wait for.
-pub(crate) fn status_until(params: &mut Params) -> Result<Option<String>, Refusal> {
-    let Some(text) = text_param(params)? else { return Ok(None) };
-    match text.strip_prefix("status:") {
-        Some(status) if !status.is_empty() => Ok(Some(status.to_owned())),
-        _ => Err(invalid("until", "must be status: followed by a status, such as status:FINISH")),
+/// Takes the condition on a value.
+fn of_value(params: &mut Params, name: &'static str) -> Result<Option<Until>, Refusal> {
+    let Some(text) = not_past(params, name)? else { return Ok(None) };
+    match (text.as_str(), text.strip_prefix("equals:")) {
+        ("exists", _) => Ok(Some(Until::Exists)),
+        ("absent", _) => Ok(Some(Until::Absent)),
+        (_, Some(value)) => equals(name, value).map(Some),
+        (_, None) => {
+            Err(invalid(name, "must be exists, absent, or equals: followed by a JSON value"))
+        }
     }
 }
 
-/// Takes the parameter of a resource that has a past, which cannot be waited for.
-fn text_param(params: &mut Params) -> Result<Option<String>, Refusal> {
-    let text = params.text("until")?;
+/// Takes the condition on a session.
+fn of_session(params: &mut Params, name: &'static str) -> Result<Option<Until>, Refusal> {
+    match params.text(name)?.as_deref() {
+        None => Ok(None),
+        Some("exists") => Ok(Some(Until::Exists)),
+        Some("absent") => Ok(Some(Until::Absent)),
+        Some(_) => Err(invalid(name, "must be exists or absent")),
+    }
+}
+
+/// Takes the condition on an agent: the status to wait for.
+fn of_agent(params: &mut Params, name: &'static str) -> Result<Option<String>, Refusal> {
+    let Some(text) = not_past(params, name)? else { return Ok(None) };
+    match text.strip_prefix("status:") {
+        Some(status) if !status.is_empty() => Ok(Some(status.to_owned())),
+        _ => Err(invalid(name, "must be status: followed by a status, such as status:FINISH")),
+    }
+}
+
+/// Takes the condition on a resource that has a past, which cannot be waited for.
+fn not_past(params: &mut Params, name: &'static str) -> Result<Option<String>, Refusal> {
+    let text = params.text(name)?;
     if text.is_some() && params.has("at") {
-        return Err(invalid(
-            "until",
-            "cannot be combined with 'at': a past revision never changes",
-        ));
+        return Err(invalid(name, "cannot be combined with 'at': a past revision never changes"));
     }
     Ok(text)
 }
 
-fn equals(text: &str) -> Result<Until, Refusal> {
-    let text = json::syntax(text.as_bytes()).map_err(|malformed| {
-        invalid("until", format!("needs JSON after 'equals:': {malformed}"))
-    })?;
+fn equals(name: &str, text: &str) -> Result<Until, Refusal> {
+    let text = json::syntax(text.as_bytes())
+        .map_err(|malformed| invalid(name, format!("needs JSON after 'equals:': {malformed}")))?;
     Json::from_json(text, DEPTH_MAX).map(Until::Equals).map_err(|unsupported| {
-        invalid("until", format!("needs a value after 'equals:': {}", unsupported.reason))
+        invalid(name, format!("needs a value after 'equals:': {}", unsupported.reason))
     })
 }

@@ -7,53 +7,117 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use exact_json::python::Characters;
 
+use crate::api::intake::query::{
+    Choice, Flag, ImagesName, Of, Text, Texts, Whole, many, many_to, queries,
+};
 use crate::api::intake::steps::exact_steps;
-use crate::api::params::{FLAG, Params, invalid};
+use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
+use crate::api::schema::shapes::{member, number};
+use crate::api::schema::{PROMPT_PART, pattern};
 use crate::api::signed_url::ImageAddresses;
-use crate::api::view::entry::{images_param, keys_param};
 use crate::board::{
     AgentName, Board, Filter, Headings, ImagesShown, Log, LogName, PROMPT_LATEST_MAX,
-    PROMPT_MEMORIES_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX, PROMPT_TOKENS_MAX, PromptFormat,
-    PromptPart, PromptProfile, Revision, TextKeys, Tokenizer,
+    PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX,
+    PROMPT_TOKENS_MAX, PromptFormat, PromptPart, PromptProfile, Revision, TextKeys, Tokenizer,
 };
 
 /// The version of what prompts look like, as a part of their tags: a new server may write another text for the same board.
 const RENDERING: u32 = 2;
 
-/// The query of a request.
-pub(crate) struct PromptQuery {
-    query: PromptProfile,
-    profile: Option<String>,
-    tokenizer: Option<Tokenizer>,
-    ascii: Option<bool>,
-    /// True if the request's `Accept` names Markdown.
-    prefers_markdown: bool,
+queries! {
+    /// The query of a prompt.
+    PromptQuery {
+        /// The format: `parts`, the original's and that of OpenAI's Chat Completions; `responses` for OpenAI's
+        /// Responses; `anthropic` for Anthropic's Messages; `gemini`; or `markdown`, which `Accept: text/markdown` also
+        /// selects
+        format: Choice<PromptFormat>,
+        /// Only these parts, at most 100 of them memories. Their order in the prompt is fixed
+        include via parts: Vec<PromptPart> => many_to(pattern(PROMPT_PART), Some(PROMPT_PARTS_MAX)),
+        /// Only these members of the items of trajectories and memories. Defaults to the session's `history_keys`, or
+        /// to all members
+        keys: Texts => many(member()),
+        /// Only the last N items of each text log
+        latest: Whole<1, PROMPT_LATEST_MAX>,
+        /// Only this agent's steps and screenshots: entries that the agent appended, and entries without an author
+        /// whose item has this `agent`
+        agent: Of<AgentName>,
+        /// Only steps with this `status`, or with this `status` in one of their `results`
+        status: Text,
+        /// Only steps whose `step` is one of these JSON numbers, by value
+        steps via step_texts: Vec<String> => many(number()),
+        /// Show the images of only the last K screenshots; each older screenshot is one line with its metadata and
+        /// address
+        screenshots: Whole<0, PROMPT_SCREENSHOTS_MAX>,
+        /// The form of a stored image: `inline`, the default except for `markdown`; `url`, its address, absolute and
+        /// signed if the server has a `--public-url`; or `none`, without the image
+        images: ImagesName,
+        /// The maximum length of an image's longest side, in pixels; larger images are scaled down to PNG or JPEG
+        max_px: Whole<1, PROMPT_PX_MAX>,
+        /// The token budget. To fit, the prompt first omits the images of the oldest screenshots, then the oldest
+        /// trajectories, memory items, requests and answered questions, then screenshots. A last line and
+        /// `Blackboard-Truncated` give the number omitted; `Blackboard-Tokens` is the estimate. Text is estimated by
+        /// classes of characters, rather high than low, an image as its provider states
+        max_tokens: Whole<1, PROMPT_TOKENS_MAX>,
+        /// The family of tokenizers by which `max_tokens` counts: by default the format's own, and for `markdown`
+        /// `other`, which counts as the family that needs most
+        tokenizer: Choice<Tokenizer>,
+        /// True to escape characters beyond ASCII in items, as Python does: the default of `parts`, as in the original.
+        /// False to write them, the default of the others: escapes take many times the tokens. No effect on `markdown`
+        ascii: Flag,
+        /// With `anthropic`: mark the end of the prefix that stays the same while steps are added, so that the provider
+        /// caches it. No effect on other formats
+        cache_marks: Flag,
+        /// One of the session's `profiles`: the defaults of the query's parameters
+        profile: Text,
+    }
+}
+
+/// Takes the parts of a prompt.
+fn parts(params: &mut Params, name: &'static str) -> Result<Option<Vec<PromptPart>>, Refusal> {
+    let Some(parts) = params.list(name)? else { return Ok(None) };
+    let parts = parts.iter().map(|part| part.parse().map_err(|why| invalid(name, why)));
+    let parts = parts.collect::<Result<BTreeSet<PromptPart>, Refusal>>()?;
+    if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
+        return Err(invalid(name, format!("takes at most {PROMPT_MEMORIES_MAX} memories")));
+    }
+    Ok(Some(parts.into_iter().collect()))
+}
+
+/// Takes steps as they are written, each a JSON number.
+fn step_texts(params: &mut Params, name: &'static str) -> Result<Option<Vec<String>>, Refusal> {
+    let texts = params.list(name)?;
+    texts.as_deref().map(exact_steps).transpose()?;
+    Ok(texts)
 }
 
 impl PromptQuery {
+    /// Takes the parameters. `prefers_markdown` is true if the request's `Accept` names Markdown.
     pub(crate) fn params(params: &mut Params, prefers_markdown: bool) -> Result<Self, Refusal> {
+        let mut query = Self::take(params)?;
+        query.format = query.format.or(prefers_markdown.then_some(PromptFormat::Markdown));
+        Ok(query)
+    }
+
+    /// Returns the parameters that a profile has too.
+    fn own_profile(&self) -> PromptProfile {
         let number = |number: Option<u64>| number.and_then(NonZeroU64::new);
-        let query = PromptProfile {
-            format: params.choice("format", &PromptFormat::NAMED)?,
-            include: include_param(params)?,
-            keys: keys_param(params)?.map(|keys| keys.to_vec()),
-            latest: number(params.number("latest", 1..=PROMPT_LATEST_MAX)?),
-            agent: params.parsed("agent")?,
-            status: params.text("status")?,
-            steps: params.list("steps")?,
-            screenshots: params.number("screenshots", 0..=PROMPT_SCREENSHOTS_MAX)?,
-            images: images_param(params)?,
-            max_px: number(params.number("max_px", 1..=PROMPT_PX_MAX)?),
-            cache_marks: params.choice("cache_marks", &FLAG)?,
-            max_tokens: number(params.number("max_tokens", 1..=PROMPT_TOKENS_MAX)?),
+        let Self { include, keys, agent, status, steps, .. } = self.clone();
+        PromptProfile {
+            format: self.format,
+            include,
+            keys,
+            latest: number(self.latest),
+            agent,
+            status,
+            steps,
+            screenshots: self.screenshots,
+            images: self.images,
+            max_px: number(self.max_px),
+            cache_marks: self.cache_marks,
+            max_tokens: number(self.max_tokens),
             headings: None,
-        };
-        query.steps.as_deref().map(exact_steps).transpose()?;
-        let profile = params.text("profile")?;
-        let tokenizer = params.choice("tokenizer", &Tokenizer::NAMED)?;
-        let ascii = params.choice("ascii", &FLAG)?;
-        Ok(Self { query, profile, tokenizer, ascii, prefers_markdown })
+        }
     }
 
     /// Resolves the query for this board.
@@ -67,8 +131,7 @@ impl PromptQuery {
             }
             None => &PromptProfile::default(),
         };
-        let markdown = self.prefers_markdown.then_some(PromptFormat::Markdown);
-        let query = PromptProfile { format: self.query.format.or(markdown), ..self.query.clone() };
+        let query = self.own_profile();
         let set = settings.and_then(|settings| settings.history_keys.as_ref());
         // Texts with configured keys are cached, since later prompts use the same keys.
         let keeps = query.keys.is_none() || query.keys.as_ref() == set;
@@ -180,20 +243,9 @@ impl PromptSpec {
     }
 }
 
-/// Takes a parameter that is true or false.
+/// Returns a number as a count, which saturates where memory ends.
 fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Takes the parameter `include`.
-fn include_param(params: &mut Params) -> Result<Option<Vec<PromptPart>>, Refusal> {
-    let Some(names) = params.list("include")? else { return Ok(None) };
-    let parts = names.iter().map(|name| name.parse().map_err(|why| invalid("include", why)));
-    let parts = parts.collect::<Result<BTreeSet<PromptPart>, Refusal>>()?;
-    if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
-        return Err(invalid("include", format!("takes at most {PROMPT_MEMORIES_MAX} memories")));
-    }
-    Ok(Some(parts.into_iter().collect()))
 }
 
 /// Sorts the parts into their fixed order: the logs of the board, the state, the memories by name.

@@ -15,16 +15,6 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::NAME_BYTES_MAX;
 
-/// The form of stored images: data URL, address, or omitted.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the OpenAPI schema of a parameter")]
-pub(crate) enum ImagesName {
-    Inline,
-    Url,
-    None,
-}
-
 /// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]

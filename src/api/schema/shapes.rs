@@ -1,8 +1,7 @@
 //! Shapes that several parameters and members have: patterns and bounds.
 
-use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{
-    KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+    KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
 
 use super::{pattern, unsigned};
@@ -12,9 +11,6 @@ pub(crate) const LABEL: &str = r"^[^:,\[]+:[^,]*$";
 
 /// The pattern of a seq.
 pub(crate) const SEQ: &str = "^0*[1-9][0-9]{0,18}$";
-
-/// The pattern of a JSON number.
-pub(crate) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$";
 
 /// The pattern of a trace id (W3C Trace Context).
 pub(crate) const TRACE: &str = "^(?!0+$)[0-9a-f]{32}$";
@@ -33,11 +29,6 @@ pub(crate) const TTL: &str =
 pub(crate) const WAIT: &str =
     "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";
 
-/// The description of `wait` where it is combined with `until`.
-pub(crate) const UNTIL_WAIT: &str = "With `until`, `If-None-Match` or `min_revision`: the maximum time to wait \
-    until the condition is met, the tag has changed, and the session has reached the revision. An integer with \
-    `ms`, `s`, `m`, `h` or `d`, at most 60 s; not with `at`";
-
 /// The pattern of a part of a session, by its address within the session.
 pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/([^/,~]|~[01])+)*)$";
 
@@ -48,12 +39,21 @@ pub(crate) const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
 pub(crate) fn image_url() -> Schema {
     let told =
         "The image of an image part: in `parts` an object with its `url`, in `responses` its URL";
-    let any = utoipa::openapi::schema::OneOfBuilder::new().description(Some(told));
+    let any = OneOfBuilder::new().description(Some(told));
     any.item(ObjectBuilder::new().schema_type(Type::Object)).item(text()).into()
 }
 
 pub(crate) fn text() -> Object {
     ObjectBuilder::new().schema_type(Type::String).build()
+}
+
+pub(crate) fn some_text() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).build()
+}
+
+/// A JSON number as text.
+pub(crate) fn number() -> Object {
+    pattern(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$")
 }
 
 pub(crate) fn member() -> Object {
@@ -79,18 +79,11 @@ pub(crate) fn tags() -> Object {
     tags.examples([r#""41a.5f2d0c9b7e13a846""#]).build()
 }
 
-pub(crate) fn one_of<const N: usize>(words: [&str; N]) -> Object {
+pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
 }
 
 pub(crate) fn last_k() -> Schema {
-    let all = ObjectBuilder::new()
-        .schema_type(SchemaType::new(Type::Integer))
-        .enum_values(Some([-1]))
-        .build();
-    utoipa::openapi::schema::OneOfBuilder::new().item(unsigned(1, usize::MAX)).item(all).into()
-}
-
-pub(crate) fn schema_ref(name: &str) -> Ref {
-    Ref::from_schema_name(name)
+    let all = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([-1]));
+    OneOfBuilder::new().item(unsigned(1, usize::MAX)).item(all).into()
 }

@@ -4,11 +4,19 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::raw;
-use crate::api::params::Params;
+use crate::api::intake::query::{Choice, Worded, queries};
 use crate::api::push;
-use crate::api::refusal::Refusal;
+use crate::api::schema::shapes::boolean;
 use crate::board::json;
 use crate::board::{Agent, AgentName};
+
+queries! {
+    /// The choice to show the time of an agent's last write.
+    SeenQuery {
+        /// Show the time of an agent's last write, which changes no tag
+        seen: Choice<Seen> = Seen::Hidden => boolean(),
+    }
+}
 
 /// The visibility of an agent's `last_seen`, which changes no tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +25,9 @@ pub(crate) enum Seen {
     Hidden,
 }
 
-impl Seen {
-    /// Parses the parameter `seen`.
-    pub(crate) fn param(params: &mut Params) -> Result<Self, Refusal> {
-        Ok(if params.flag("seen")? { Self::Shown } else { Self::Hidden })
-    }
+impl Worded for Seen {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("true", Self::Shown), ("false", Self::Hidden)];
 }
 
 /// An agent, with all members of its profile.

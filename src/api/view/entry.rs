@@ -10,8 +10,10 @@ use utoipa::ToSchema;
 use super::inline_image::Inline;
 use super::{Shown, raw, write_json};
 use crate::api::address::image_url;
+use crate::api::intake::query::{ImagesName, Texts, many, queries};
 use crate::api::params::Params;
 use crate::api::refusal::Refusal;
+use crate::api::schema::shapes::member;
 use crate::api::yielding::Turns;
 use crate::board::{
     AgentName, Board, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown, Item,
@@ -19,14 +21,15 @@ use crate::board::{
 };
 use crate::service::{Service, ServiceError};
 
-/// Parses the parameter `images`.
-pub(crate) fn images_param(params: &mut Params) -> Result<Option<ImagesShown>, Refusal> {
-    params.choice("images", &ImagesShown::NAMED)
-}
-
-/// Parses the parameter `keys`: the names of members.
-pub(crate) fn keys_param(params: &mut Params) -> Result<Option<Arc<[String]>>, Refusal> {
-    Ok(params.list("keys")?.map(Arc::from))
+queries! {
+    /// The form of entries.
+    ShownQuery {
+        /// Only these members of each item
+        keys: Texts => many(member()),
+        /// The form of a screenshot's stored image: `url`, the default, describes the image in the envelope; `inline`
+        /// has it in the item, as it was sent; `none` omits it
+        images: ImagesName = ImagesShown::Url,
+    }
 }
 
 /// The form in which items are shown.
@@ -46,6 +49,12 @@ const NO_ITEM: &str = "\"item\":null";
 const NULL: &str = "null";
 
 impl View {
+    /// Takes the form of a session's entries.
+    pub(crate) fn params(session: &SessionName, params: &mut Params) -> Result<Self, Refusal> {
+        let ShownQuery { keys, images } = ShownQuery::take(params)?;
+        Ok(Self { session: session.clone(), keys: keys.map(Arc::from), images })
+    }
+
     fn shows(&self, member: &str) -> bool {
         self.keys.as_ref().is_none_or(|keys| keys.iter().any(|key| key == member))
     }

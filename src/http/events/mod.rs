@@ -28,6 +28,7 @@ use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::{Answer, JSON, prefers};
 use crate::api::intake::filter::Wanted;
+use crate::api::intake::query::{AnyRevision, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::push;
 use crate::api::tag::Tag;
@@ -71,6 +72,14 @@ pub(super) struct ResyncBody {
     oldest_revision: u64,
 }
 
+queries! {
+    /// The revision after which events begin.
+    AfterQuery {
+        /// The last revision read; the current revision by default
+        after: AnyRevision,
+    }
+}
+
 /// Follow a session
 ///
 /// Commits come in order, each once: stored commits first, then new ones as they are made. The session need not
@@ -80,7 +89,7 @@ pub(super) struct ResyncBody {
 /// commit.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/events", operation_id = "follow_session", tag = "events",
-    params(openapi::InSession, openapi::EventsQuery),
+    params(AfterQuery, openapi::LastEventId, Wanted, openapi::EventsWaitQuery),
     responses(
         (status = 200, description = "Events, for as long as the client listens, or a page of them",
             content((EventBody = "text/event-stream"), (EventPage = "application/json")),
@@ -95,8 +104,8 @@ pub(super) async fn get(
     mut params: Params,
 ) -> Result<Response, Early> {
     let polls = !prefers(&headers, &[EVENT_STREAM]) && prefers(&headers, &[JSON]);
-    let wanted = Wanted::params(&mut params)?;
-    let after = params.number("after", 0..=u64::MAX)?.map(Revision);
+    let wanted = Wanted::take(&mut params)?;
+    let AfterQuery { after } = AfterQuery::take(&mut params)?;
     let after = last_event(&headers)?.or(after);
     let wait = wait_param(&mut params, &headers, true)?;
     params.finish()?;

@@ -8,7 +8,7 @@ use crate::api::address::session_url;
 use crate::api::pieces::Pieces;
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, Reading, RevisionQuery};
 use crate::http::request::body::{linger, media_type, unsupported};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
@@ -26,7 +26,7 @@ use crate::service::{Cut, Export, Published, ServiceError, SessionHandle};
 /// `Blackboard-Revision` is the last revision in the archive.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/archive", operation_id = "get_archive", tag = "history",
-    params(openapi::InSession, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The archive", body = String, content_type = "application/x-ndjson",
             headers(("ETag" = String, description = "Changes with every commit and with the retained history"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -90,11 +90,10 @@ impl Pieces for Export {
 /// refused as a whole, with the line of the fault.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as exported"),
     responses(
         (status = 201, description = "Imported", body = WrittenBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The session's tag"), ("Location" = String, description = "The session"))),
         openapi::PutArchiveRefusals,
     )
 )]

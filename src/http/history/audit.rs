@@ -2,13 +2,11 @@
 //!
 //! The audit is read from the store in batches, so that a long history takes no more memory than a short one.
 use axum::response::Response;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
 
 use super::LOOKS_MAX;
 use crate::api::history::audit::AuditPage;
 use crate::api::history::audit::{AuditPieces, Chosen, Span};
-use crate::api::intake::query::{AnyRevision, Count, Form, Of, OrderOfPage, queries};
+use crate::api::intake::query::{AnyRevision, Count, Of, OrderName, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::schema::shapes::one_of;
@@ -16,7 +14,7 @@ use crate::api::tag::{Rendering, Resource};
 use crate::api::view::change::KINDS;
 use crate::board::{AgentName, Order, Timestamp, TraceId};
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, Reading, RevisionQuery};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
 use crate::http::response::{JSON, NDJSON, prefers};
@@ -24,24 +22,6 @@ use crate::service::{Published, ServiceError};
 
 /// The number of commits on a page by default.
 const LIMIT_DEFAULT: usize = 100;
-
-/// A kind of commits or changes.
-pub(crate) struct KindOf;
-
-impl Form for KindOf {
-    type Value = &'static str;
-
-    fn take(params: &mut Params, name: &'static str) -> Result<Option<&'static str>, Refusal> {
-        let Some(text) = params.text(name)? else { return Ok(None) };
-        let known = KINDS.into_iter().find(|known| *known == text);
-        let why = "must be a kind of commit or change, such as appended";
-        known.map(Some).ok_or_else(|| invalid(name, why))
-    }
-
-    fn schema() -> RefOr<Schema> {
-        one_of(KINDS).into()
-    }
-}
 
 queries! {
     /// The query of an audit.
@@ -53,18 +33,26 @@ queries! {
         /// The maximum number of commits; 100 by default, or all as lines
         limit: Count<1, 1000>,
         /// `asc`, the default, starts with the oldest, `desc` with the newest
-        order: OrderOfPage = Order::default(),
+        order: OrderName = Order::default(),
         /// Only commits by this agent
         agent: Of<AgentName>,
         /// Only commits of requests with this trace id in their `traceparent`
         trace: Of<TraceId>,
         /// Only commits of this kind, or with a change of this kind
-        kind: KindOf,
+        kind via kind: &'static str => one_of(KINDS),
         /// Only commits at or after this time, RFC 3339
         since: Of<Timestamp>,
         /// Only commits at or before this time, RFC 3339
         till: Of<Timestamp>,
     }
+}
+
+/// Takes a kind of commits or changes.
+fn kind(params: &mut Params, name: &'static str) -> Result<Option<&'static str>, Refusal> {
+    let Some(text) = params.text(name)? else { return Ok(None) };
+    let known = KINDS.into_iter().find(|known| *known == text);
+    let why = "must be a kind of commit or change, such as appended";
+    known.map(Some).ok_or_else(|| invalid(name, why))
 }
 
 /// Read the audit of a session
@@ -73,11 +61,11 @@ queries! {
 /// application/x-ndjson` it has one commit per line, all of them unless `limit` is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/audit", operation_id = "audit_session", tag = "history",
-    params(openapi::InSession, AuditQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(AuditQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The commits, as a page or as lines",
             content((AuditPage = "application/json"), (String = "application/x-ndjson")),
-            headers(("ETag" = String, description = "Changes with every commit and with the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with every commit and with the query"))),
         openapi::AuditRefusals,
     )
 )]

@@ -14,7 +14,7 @@ use crate::api::refusal::{Refusal, refused};
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::board::{Board, Checkpoint, CheckpointCommand, CheckpointName, Command, Rejected};
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, Reading, RevisionQuery};
 use crate::http::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use crate::http::request::path::{CheckpointPath, SessionPath};
 use crate::http::response::problem::Problem;
@@ -85,13 +85,11 @@ impl CheckpointBody {
 /// The name refers to the revision that this commit makes. A name that is already in use moves.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/checkpoints", operation_id = "put_checkpoint", tag = "history",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Naming, description = "The name"),
     responses(
-        (status = 200, description = "Moved", body = CheckpointBody,
-            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Moved", body = CheckpointBody, headers(("ETag" = String, description = "The tag of the list of checkpoints"))),
         (status = 201, description = "Created", body = CheckpointBody,
-            headers(("ETag" = String, description = "The checkpoint's tag"), ("Location" = String, description = "The checkpoint"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The checkpoint's tag"), ("Location" = String, description = "The checkpoint"))),
         openapi::CheckpointRefusals,
     )
 )]
@@ -128,10 +126,10 @@ fn tag(written: &Written<'_>) -> Tag {
 /// Checkpoints come in the order of their names, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
-    params(openapi::InSession, CheckpointsQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(CheckpointsQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "A page of checkpoints", body = CheckpointPage,
-            headers(("ETag" = String, description = "Changes with the checkpoints and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the checkpoints and the query"))),
         openapi::ReadNowRefusals,
     )
 )]
@@ -158,7 +156,7 @@ pub(crate) async fn list(
 /// Read a checkpoint
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints/{checkpoint}", operation_id = "get_checkpoint", tag = "history",
-    params(openapi::InSession, openapi::InCheckpoint, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The checkpoint", body = CheckpointBody,
             headers(("ETag" = String, description = "Changes when the name moves"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
@@ -189,10 +187,8 @@ fn checkpoint_of<'a>(board: &'a Board, name: &CheckpointName) -> Result<&'a Chec
 /// The name is removed; its revision stays.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/checkpoints/{checkpoint}", operation_id = "delete_checkpoint", tag = "history",
-    params(openapi::InSession, openapi::InCheckpoint, openapi::Removes),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The tag of the list of checkpoints"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The tag of the list of checkpoints"))),
         openapi::RemoveCheckpointRefusals,
     )
 )]

@@ -6,7 +6,7 @@ use crate::api::intake::query::{Count, Of, queries};
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Revision};
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, Reading, RevisionQuery};
 use crate::http::request::path::SessionPath;
 use crate::http::response::JSON;
 use crate::http::response::chunked;
@@ -20,7 +20,7 @@ queries! {
     /// The query of a page of differences.
     DiffQuery {
         /// The revision to compare from, or a checkpoint's name
-        from: Of<At> as needed,
+        from: Of<At> as needed("is needed: a revision or a checkpoint"),
         /// The revision to compare to, or a checkpoint's name; the current revision by default
         to: Of<At>,
         /// The maximum number of differences; 1000 by default
@@ -36,7 +36,7 @@ queries! {
 /// Their order is fixed: logs, memories, state, agents, settings, labels.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/diff", operation_id = "diff_session", tag = "history",
-    params(openapi::InSession, DiffQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(DiffQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The differences", body = DiffBody,
             headers(("ETag" = String, description = "Changes with the revisions and the query"), ("Blackboard-Revision" = u64, description = "The revision after"))),

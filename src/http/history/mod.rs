@@ -40,7 +40,6 @@ pub(super) struct ForkedBody {
 /// board's. All claims are cancelled and all idempotency keys are forgotten.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/fork", operation_id = "fork_session", tag = "history",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Forking, description = "The new session's name and the point to fork"),
     responses(
         (status = 201, description = "Forked", body = ForkedBody,
@@ -73,11 +72,9 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
 /// restore is a commit, so it can be undone by another restore; no seq is used again.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/restore", operation_id = "restore_session", tag = "history",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Restoring, description = "The point to restore"),
     responses(
-        (status = 200, description = "Restored", body = WrittenBody,
-            headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Restored", body = WrittenBody, headers(("ETag" = String, description = "The session's tag"))),
         openapi::RestoreRefusals,
     )
 )]
@@ -94,7 +91,6 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
 /// `Idempotency-Key`.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/purge", operation_id = "purge_session", tag = "history",
-    params(openapi::InSession, openapi::Writes),
     responses(
         (status = 200, description = "Deleted", body = WrittenBody,
             headers(("ETag" = String, description = "The session's tag"), ("Blackboard-Revision" = u64, description = "The session's revision, now also the oldest revision"))),

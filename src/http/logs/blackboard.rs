@@ -11,8 +11,11 @@ use crate::api::ops::logs::Replacing;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
+
+use crate::api::intake::query::{ImagesName, many_to, queries};
+use crate::api::schema::shapes::one_of;
 use crate::api::tag::{Rendering, Resource, Tag};
-use crate::api::view::entry::{View, images_param};
+use crate::api::view::entry::View;
 use crate::api::view::inline_image::Inline;
 use crate::api::view::state::StateText;
 use crate::board::{
@@ -21,6 +24,7 @@ use crate::board::{
 };
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
+use crate::http::read::{PastQuery, RevisionQuery};
 use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, from_json, only_json};
 use crate::http::request::path::SessionPath;
 use crate::http::response::chunked;
@@ -56,10 +60,10 @@ pub(crate) struct BoardBody {
 /// As the original's `blackboard_to_dict`: the four logs as lists of bare items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/blackboard", operation_id = "get_blackboard", tag = "blackboard",
-    params(openapi::InSession, openapi::DictionaryQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(DictionaryQuery, PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The four logs", body = BoardBody,
-            headers(("ETag" = String, description = "Changes with the content shown"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Blackboard-Empty" = bool, description = "True if the four logs are empty"))),
+            headers(("ETag" = String, description = "Changes with the content shown"), ("Blackboard-Empty" = bool, description = "True if the four logs are empty"))),
         openapi::ReadRefusals,
     )
 )]
@@ -67,8 +71,8 @@ pub(crate) async fn get(
     SessionPath(session): SessionPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let with_state = include_state(&mut reading.params)?;
-    let images = images_param(&mut reading.params)?.unwrap_or(ImagesShown::Inline);
+    let DictionaryQuery { include: with_state, images } =
+        DictionaryQuery::take(&mut reading.params)?;
     let rendering =
         |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
     let (answer, board) = reading.of(&session, rendering).await?;
@@ -78,12 +82,29 @@ pub(crate) async fn get(
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }
 
-/// Parses the parameter `include`, which accepts only `state` here.
-fn include_state(params: &mut Params) -> Result<bool, Refusal> {
-    let names = params.list("include")?.unwrap_or_default();
+queries! {
+    /// The content of a dictionary.
+    DictionaryQuery {
+        /// Also show the state
+        include via with_state: bool = false => many_to(one_of(["state"]), None),
+        /// The form of a screenshot's stored image in `image_str`: `inline`, the default, as it was sent; `url`, its
+        /// address; `none`, without `image_str`
+        images: ImagesName = ImagesShown::Inline,
+    }
+
+    /// The content to clear.
+    ClearingQuery {
+        /// Also clear the state
+        include via with_state: bool = false => many_to(one_of(["state"]), None),
+    }
+}
+
+/// Takes the parameter `include`, which accepts only `state` here.
+fn with_state(params: &mut Params, name: &'static str) -> Result<Option<bool>, Refusal> {
+    let names = params.list(name)?.unwrap_or_default();
     match names.iter().find(|name| *name != "state") {
-        Some(name) => Err(invalid("include", format!("accepts only 'state' here, not '{name}'"))),
-        None => Ok(!names.is_empty()),
+        Some(other) => Err(invalid(name, format!("accepts only 'state' here, not '{other}'"))),
+        None => Ok(Some(!names.is_empty())),
     }
 }
 
@@ -199,13 +220,11 @@ impl Pieces for BoardPieces {
 /// becomes empty. The state is replaced if present, and unchanged if absent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/blackboard", operation_id = "put_blackboard", tag = "blackboard",
-    params(openapi::InSession, openapi::Writes),
     request_body(content = Replacing, description = "The four logs as lists of items, and the state"),
     responses(
-        (status = 200, description = "Replaced, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Replaced, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The board's tag"))),
         (status = 201, description = "Created, with its session", body = WrittenBody,
-            headers(("ETag" = String, description = "The board's tag"), ("Location" = String, description = "The board"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The board's tag"), ("Location" = String, description = "The board"))),
         openapi::PutRefusals,
     )
 )]
@@ -238,15 +257,14 @@ fn version(board: &Board, with_state: bool) -> Version {
 /// is given.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/blackboard", operation_id = "clear_blackboard", tag = "blackboard",
-    params(openapi::InSession, openapi::ClearingQuery, openapi::Removes),
+    params(ClearingQuery),
     responses(
-        (status = 200, description = "Cleared", body = WrittenBody,
-            headers(("ETag" = String, description = "The board's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Cleared", body = WrittenBody, headers(("ETag" = String, description = "The board's tag"))),
         openapi::RemoveRefusals,
     )
 )]
 pub(crate) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
-    let state = include_state(&mut writing.params)?;
+    let ClearingQuery { include: state } = ClearingQuery::take(&mut writing.params)?;
     writing.finish_query()?;
     let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));
     writing

@@ -4,18 +4,17 @@ use axum::response::Response;
 
 use crate::api::intake::fields::json_text;
 use crate::api::intake::items::Intake;
-use crate::api::intake::until::EntryUntil;
+use crate::api::intake::until::{EntryUntil, EntryUntilQuery};
 use crate::api::offload::work;
 use crate::api::ops::logs::entry;
 use crate::api::refusal::{Place, invalid_item};
 use crate::api::tag::{Rendering, Resource};
-use crate::api::view::entry::EntryBody;
-use crate::api::view::entry::{View, images_param, keys_param};
+use crate::api::view::entry::{EntryBody, ShownQuery, View};
 use crate::board::json;
-use crate::board::{Board, Code, Command, ITEM_DEPTH_MAX, ImagesShown, InvalidItem, LogCommand};
+use crate::board::{Board, Code, Command, ITEM_DEPTH_MAX, InvalidItem, LogCommand};
 use crate::http::openapi;
 use crate::http::read::until::SoughtPart;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, PastQuery, Reading, RevisionQuery};
 use crate::http::request::body::{items_bytes_max, media_type, unpatchable};
 use crate::http::request::items::one_item;
 use crate::http::request::path::EntryPath;
@@ -35,10 +34,9 @@ const PATCH_TYPES: &str =
 /// With `until` and `wait`, the request waits until the question has an answer, or the request was claimed or is done.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "get_entry", tag = "entries",
-    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::EntryUntilQuery, openapi::IfNoneMatch),
+    params(ShownQuery, PastQuery, RevisionQuery, EntryUntilQuery, openapi::UntilWaitQuery),
     responses(
-        (status = 200, description = "The entry", body = EntryBody,
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 200, description = "The entry", body = EntryBody, headers(("ETag" = String, description = "Changes with the entry"))),
         openapi::ReadEntryRefusals,
     )
 )]
@@ -46,11 +44,7 @@ pub(crate) async fn get(
     EntryPath { session, log, seq }: EntryPath,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let view = View {
-        session: session.name().clone(),
-        keys: keys_param(&mut reading.params)?,
-        images: images_param(&mut reading.params)?.unwrap_or(ImagesShown::Url),
-    };
+    let view = View::params(session.name(), &mut reading.params)?;
     let log = &log;
     let rendering = |board: &Board| {
         let version = board.at_version(entry(board, log, seq)?.revision);
@@ -76,11 +70,9 @@ pub(crate) async fn get(
 /// The entry keeps its seq, and unchanged members keep their place.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "put_entry", tag = "entries",
-    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
     request_body(content = openapi::ItemBody, description = "The item"),
     responses(
-        (status = 200, description = "Replaced, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Replaced, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::PutEntryRefusals,
     )
 )]
@@ -106,12 +98,10 @@ pub(crate) async fn put(
 /// Patch an entry's item
 #[utoipa::path(
     patch, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "patch_entry", tag = "entries",
-    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Writes),
     request_body(description = "A JSON Merge Patch (RFC 7396), also as `application/json`, or a JSON Patch (RFC 6902)",
         content((openapi::ItemBody = "application/json"), (openapi::ItemBody = "application/merge-patch+json"), (openapi::JsonPatchBody = "application/json-patch+json"))),
     responses(
-        (status = 200, description = "Patched, or already the same", body = WrittenBody,
-            headers(("ETag" = String, description = "The entry's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Patched, or already the same", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
         openapi::PatchEntryRefusals,
     )
 )]
@@ -145,10 +135,8 @@ pub(crate) async fn patch(
 /// Remove an entry
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/{log}/{seq}", operation_id = "delete_entry", tag = "entries",
-    params(openapi::InSession, openapi::InLog, openapi::AtSeq, openapi::Removes),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The log's tag"))),
         openapi::RemoveEntryRefusals,
     )
 )]

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, Log, json};
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
+use crate::http::read::{Early, PastQuery, Reading, RevisionQuery};
 use crate::http::request::path::LogPath;
 
 /// The total cost of an agent's steps.
@@ -24,10 +24,9 @@ pub(crate) struct CostBody {
 /// As the original's `get_total_cost`: the sum of `cost` over the memory's items.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents/{agent}/memory/cost", operation_id = "get_memory_cost", tag = "memories",
-    params(openapi::InSession, openapi::InMemory, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::IfNoneMatch),
+    params(PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
-        (status = 200, description = "The cost", body = CostBody,
-            headers(("ETag" = String, description = "Changes with the memory"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+        (status = 200, description = "The cost", body = CostBody, headers(("ETag" = String, description = "Changes with the memory"))),
         openapi::ReadRefusals,
     )
 )]

@@ -13,7 +13,9 @@ use axum::response::Response;
 
 use super::openapi;
 use super::questions::waiting_params;
+use super::questions::WaitingQuery;
 use super::read::{Early, Reading};
+use super::read::{PastQuery, RevisionQuery};
 use super::request::body::items_bytes_max;
 use super::request::items::{posted, replaced};
 use super::request::path::LogPath;
@@ -23,15 +25,32 @@ use super::response::{chunked, segments};
 use super::write::Writing;
 use super::write::response::WrittenBody;
 use crate::api::intake::items::{BodyReading, Intake};
-use crate::api::intake::steps::steps_param;
+
+use crate::api::intake::query::{Count, many, queries};
+use crate::api::intake::steps::steps;
+use crate::api::intake::tasks::PlanQuery;
 use crate::api::intake::tasks::plan_params;
 use crate::api::log_page::{EntryPage, LogQuery};
+use crate::api::log_page::{FilterQuery, PageQuery};
 use crate::api::ops::logs::append;
 use crate::api::params::invalid;
+use crate::api::schema::shapes::number;
 use crate::api::tag::Resource;
+use crate::api::view::entry::ShownQuery;
+use crate::board::json::Exact;
 use crate::board::{Command, LogCommand, Which};
 use crate::service::Published;
 use page_wait::SoughtPage;
+
+queries! {
+    /// The entries to remove.
+    RemovalQuery {
+        /// Delete only items whose `step` is one of these JSON numbers, by value (2 equals 2.0); not with `keep`
+        steps via steps: Vec<Exact> => many(number()),
+        /// Delete all but the newest N
+        keep: Count<0, { u64::MAX }>,
+    }
+}
 
 /// Read a log
 ///
@@ -39,11 +58,11 @@ use page_wait::SoughtPage;
 /// them unless `limit` is given.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/{log}", operation_id = "get_log", tag = "logs",
-    params(openapi::InSession, openapi::InLog, openapi::PageQuery, openapi::ShownQuery, openapi::PastQuery, openapi::MinRevision, openapi::PageWaitQuery, openapi::IfNoneMatch),
+    params(PageQuery, FilterQuery, ShownQuery, PastQuery, RevisionQuery, openapi::PageWaitQuery),
     responses(
         (status = 200, description = "The entries, or the items as lines",
             content((EntryPage = "application/json"), (String = "application/x-ndjson")),
-            headers(("ETag" = String, description = "Changes with the log and the query"), ("Blackboard-Revision" = u64, description = "The revision shown"))),
+            headers(("ETag" = String, description = "Changes with the log and the query"))),
         openapi::ReadLogRefusals,
     )
 )]
@@ -70,15 +89,14 @@ pub(super) async fn get(
 /// `application/octet-stream` is found by its first bytes.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
-    params(openapi::InSession, openapi::InLog, openapi::ReadingQuery, openapi::WaitingQuery, openapi::PlanQuery, openapi::Writes),
+    params(BodyReading, WaitingQuery, PlanQuery),
     request_body(description = "An object is an item, a string is the item `{\"text\": …}`, an array is a list of items",
         content((openapi::ItemsBody = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"),
             (openapi::Bytes = "image/*"), (openapi::ScreenshotForm = "multipart/form-data"))),
     responses(
         (status = 201, description = "Appended", body = WrittenBody,
             headers(("ETag" = String, description = "The tag of the new entry, or of the log if there are several"), ("Location" = String, description = "The new entry; absent if there are several"), ("Blackboard-Revision" = u64, description = "The commit's revision"))),
-        (status = 200, description = "Nothing to append", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Nothing to append", body = WrittenBody, headers(("ETag" = String, description = "The log's tag"))),
         openapi::AppendRefusals,
     )
 )]
@@ -87,7 +105,7 @@ pub(super) async fn post(
     mut writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let reading = BodyReading::params(&mut writing.params)?;
+    let reading = BodyReading::take(&mut writing.params)?;
     let waiting = waiting_params(&log, &mut writing.params)?;
     let plan = plan_params(&log, &mut writing.params)?;
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
@@ -107,13 +125,11 @@ pub(super) async fn post(
 /// The sent items replace all items of the log. Items that are already there in the same order stay unchanged.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/{log}", operation_id = "replace_log", tag = "logs",
-    params(openapi::InSession, openapi::InLog, openapi::Writes),
     request_body(description = "All items of the log", content((openapi::ItemArray = "application/json"), (String = "application/x-ndjson"), (String = "application/jsonl"))),
     responses(
-        (status = 200, description = "Replaced", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Replaced", body = WrittenBody, headers(("ETag" = String, description = "The log's tag"))),
         (status = 201, description = "Created: the session or the memory did not exist", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+            headers(("ETag" = String, description = "The log's tag"), ("Location" = String, description = "The log"))),
         openapi::ReplaceRefusals,
     )
 )]
@@ -139,10 +155,9 @@ pub(super) async fn put(
 /// The query selects the entries whose items have given steps, or all but the newest. Without it, all are removed.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}/{log}", operation_id = "remove_entries", tag = "logs",
-    params(openapi::InSession, openapi::InLog, openapi::RemovalQuery, openapi::Removes),
+    params(RemovalQuery),
     responses(
-        (status = 200, description = "Removed", body = WrittenBody,
-            headers(("ETag" = String, description = "The log's tag"), ("Blackboard-Revision" = u64, description = "The session's revision"))),
+        (status = 200, description = "Removed", body = WrittenBody, headers(("ETag" = String, description = "The log's tag"))),
         openapi::RemoveEntriesRefusals,
     )
 )]
@@ -150,8 +165,8 @@ pub(super) async fn delete(
     LogPath { log, .. }: LogPath,
     mut writing: Writing,
 ) -> Result<Response, Problem> {
-    let params = &mut writing.params;
-    let which = match (steps_param(params)?, params.count("keep", 0, u64::MAX)?) {
+    let RemovalQuery { steps, keep } = RemovalQuery::take(&mut writing.params)?;
+    let which = match (steps, keep) {
         (Some(_), Some(_)) => return Err(invalid("keep", "cannot be combined with steps").into()),
         (Some(steps), None) if steps.is_empty() => {
             return Err(invalid("steps", "must name at least one step").into());

@@ -1,5 +1,6 @@
 //! Parameters, problems and schemas of the OpenAPI document.
 
+mod conventions;
 mod examples;
 mod headers;
 mod images;
@@ -14,40 +15,12 @@ use utoipa::{PartialSchema, ToSchema};
 
 pub(super) use crate::api::schema::shapes::image_url;
 pub(super) use crate::api::schema::{ItemArray, ItemBody, ItemsBody};
+pub(super) use conventions::with_conventions;
 pub(super) use examples::with_examples;
-pub(super) use headers::required;
 pub(super) use images::with_image_types;
 pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
-pub(super) use params::{
-    AgentUntilQuery, AtPath, AtSeq, ClaimWaitQuery, ClearingQuery, DictionaryQuery,
-    EntryUntilQuery, EventsQuery, IfNoneMatch, ImageQuery, InAgent, InCheckpoint, InLog, InMemory,
-    InSession, LifetimeQuery, ListWaitQuery, MinRevision, OfDigest, PageQuery, PageWaitQuery,
-    PastQuery, PlanQuery, PromptQuery, RangeOf, ReadingQuery, RemovalQuery, Removes, SearchQuery,
-    SeenQuery, SessionUntilQuery, ShownQuery, SignedQuery, UntilQuery, WaitQuery, WaitingQuery,
-    Writes,
-};
-pub(super) use problems::{
-    AnswerRefusals, AppendRefusals, AuditRefusals, CheckpointRefusals, ClaimNextRefusals,
-    ClaimRefusals, DescribeRefusals, DiffRefusals, FinishRefusals, FollowRefusals, ForkRefusals,
-    ListRefusals, NoticesRefusals, PatchAgentRefusals, PatchEntryRefusals, PatchStateRefusals,
-    PostBlobRefusals, PurgeRefusals, PutAgentRefusals, PutArchiveRefusals, PutBlobRefusals,
-    PutEntryRefusals, PutRefusals, PutStateRefusals, ReadAgentRefusals, ReadArchiveRefusals,
-    ReadBlobRefusals, ReadCheckpointRefusals, ReadEntryRefusals, ReadImageRefusals,
-    ReadLogRefusals, ReadNowRefusals, ReadPromptRefusals, ReadRefusals, ReadStateRefusals,
-    ReadinessRefusals, ReleaseRefusals, RemoveAgentRefusals, RemoveCheckpointRefusals,
-    RemoveEntriesRefusals, RemoveEntryRefusals, RemoveRefusals, RemoveStateRefusals,
-    ReplaceRefusals, RestoreRefusals, RetryRefusals, SearchRefusals, ServerRefusals,
-    TransactRefusals, components, guarded,
-};
-
-/// The order: `asc` starts with the oldest, `desc` with the newest.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the OpenAPI schema of a parameter")]
-pub(super) enum OrderName {
-    Asc,
-    Desc,
-}
+pub(super) use params::*;
+pub(super) use problems::*;
 
 /// The operations of a JSON Patch (RFC 6902), in order.
 #[derive(ToSchema)]

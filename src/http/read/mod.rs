@@ -18,6 +18,7 @@ use super::access::caller_of;
 use super::request::conditions::{check_known, is_known};
 use super::response::problem::Problem;
 use super::response::{Answer, JSON};
+use crate::api::intake::query::{AnyRevision, Of, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::no_session;
@@ -27,6 +28,20 @@ use crate::board::Board;
 use crate::service::{At, Published, Service, ServiceError, SessionHandle, Unreachable};
 use shared_scans::{Listed, Lists, Look};
 use wait::{Sought, WaitDeadline, wait_param};
+
+queries! {
+    /// The revision to show.
+    PastQuery {
+        /// The past revision to show, or the name of a checkpoint
+        at: Of<At>,
+    }
+
+    /// The minimum revision to show.
+    RevisionQuery {
+        /// Wait until the session has reached this revision, for 2 s or the time of `wait`; then 503
+        min_revision: AnyRevision,
+    }
+}
 
 /// The end of a read without a body to show.
 #[derive(Debug)]
@@ -152,7 +167,7 @@ impl Reading {
         session: &SessionHandle,
         sought: &mut impl Sought,
     ) -> Result<(Answer, Published), Early> {
-        let at = self.params.parsed("at")?;
+        let PastQuery { at } = PastQuery::take(&mut self.params)?;
         if at.is_some() && self.params.has("wait") {
             return Err(invalid(
                 "wait",

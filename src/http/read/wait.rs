@@ -8,9 +8,14 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use tokio::time::Instant;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
-use super::Early;
+use super::{Early, RevisionQuery};
+use crate::api::intake::query::{Form as _, Of, Shaped};
 use crate::api::params::{Params, invalid};
+use crate::api::schema::pattern;
+use crate::api::schema::shapes::WAIT;
 use crate::api::tag::Rendering;
 use crate::board::Revision;
 use crate::http::response::problem::Problem;
@@ -53,7 +58,7 @@ impl WaitDeadline {
         headers: &HeaderMap,
         may_come: bool,
     ) -> Result<Self, Problem> {
-        let revision = params.number("min_revision", 0..=u64::MAX)?.map(Revision);
+        let RevisionQuery { min_revision: revision } = RevisionQuery::take(params)?;
         let waits_for_something = may_come || revision.is_some();
         let wait = wait_param(params, headers, waits_for_something)?;
         Ok(Self { begun: Instant::now(), wait, revision })
@@ -88,7 +93,7 @@ pub(crate) fn wait_param(
     headers: &HeaderMap,
     waits_for_something: bool,
 ) -> Result<Option<Duration>, Problem> {
-    let wait: Option<Wait> = params.parsed("wait")?;
+    let wait = Of::<Wait>::take(params, "wait")?;
     if wait.is_some() && !waits_for_something && !headers.contains_key(header::IF_NONE_MATCH) {
         let goes_with = "needs If-None-Match, 'after', 'until' or 'min_revision'";
         return Err(invalid("wait", goes_with).into());
@@ -98,12 +103,18 @@ pub(crate) fn wait_param(
 
 /// The value of `wait`. Unlike a time to live it may be 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wait(Duration);
+pub(crate) struct Wait(Duration);
+
+impl Shaped for Wait {
+    fn schema() -> RefOr<Schema> {
+        pattern(WAIT).into()
+    }
+}
 
 /// An invalid value of `wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a whole number followed by ms, s, m, h or d, such as 30s, and at most 60s")]
-struct InvalidWait;
+pub(crate) struct InvalidWait;
 
 /// The units in milliseconds; a name comes before any other name that is its suffix.
 const UNITS: [(&str, u64); 5] =

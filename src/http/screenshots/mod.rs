@@ -9,14 +9,16 @@ use axum::response::{IntoResponse, Response};
 use blackboard_thumbnail::MAX_PX_MAX;
 
 use super::openapi;
-use super::read::{Early, Reading};
+use super::read::{Early, PastQuery, Reading, RevisionQuery};
 use super::request::path::EntryPath;
 use super::response::stored_bytes;
 use super::response::stored_bytes::{IMMUTABLE, describe, requested_part};
+use crate::api::intake::query::{Whole, queries};
 use crate::api::ops::screenshots::{Shown, image as image_of};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
-use crate::api::signed_url::{SignedQuery, not_signed};
+use crate::api::schema::pattern;
+use crate::api::signed_url::{SignatureQuery, SignedQuery, not_signed};
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, COMMON_IMAGE_TYPES, Digest};
 use crate::service::{Service, ServiceError};
@@ -27,6 +29,24 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
 /// The address names an entry, whose image may change.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
+queries! {
+    /// The size and the digest of an image.
+    ImageQuery {
+        /// The maximum length of the longest side, in pixels; a larger image is scaled down
+        max_px: Whole<1, { MAX_PX_MAX as u64 }>,
+        /// The digest of the image; 404 if the entry now has another image. Without `at`, the image never changes and
+        /// may be cached forever
+        sha256 via digest: Digest => pattern("^[0-9a-f]{64}$"),
+    }
+}
+
+/// Takes the digest of an image.
+fn digest(params: &mut Params, name: &'static str) -> Result<Option<Digest>, Refusal> {
+    let Some(text) = params.text(name)? else { return Ok(None) };
+    let why = "must be 64 lower-case hexadecimal digits";
+    Digest::from_hex(&text).map(Some).ok_or_else(|| invalid(name, why))
+}
+
 /// Read a screenshot's image
 ///
 /// Without `max_px`, the response has the stored bytes. With `max_px` it is a thumbnail, a PNG or a JPEG, the same
@@ -34,12 +54,12 @@ const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 /// signed address, as in prompts of a server with `--public-url`, opens this image only.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/screenshots/{seq}/image", operation_id = "get_image", tag = "screenshots",
-    params(openapi::InSession, openapi::AtSeq, openapi::ImageQuery, openapi::PastQuery, openapi::MinRevision, openapi::WaitQuery, openapi::SignedQuery, openapi::IfNoneMatch, openapi::RangeOf),
+    params(ImageQuery, PastQuery, RevisionQuery, openapi::WaitQuery, SignatureQuery),
     responses(
         (status = 200, description = "The image", content((openapi::Bytes = "image/*")),
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For how long the image may be cached"))),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For how long the image may be cached"))),
         (status = 206, description = "The requested range", content((openapi::Bytes = "image/*")),
-            headers(("ETag" = String, description = "Changes with the entry"), ("Blackboard-Revision" = u64, description = "The revision shown"), ("Content-Range" = String, description = "The returned range and the image's length"))),
+            headers(("ETag" = String, description = "Changes with the entry"), ("Content-Range" = String, description = "The returned range and the image's length"))),
         openapi::ReadImageRefusals,
     )
 )]
@@ -52,8 +72,8 @@ pub(super) async fn image(
     if reading.caller.is_signed() && signed.is_none() {
         return Err(not_signed().into());
     }
-    let max_px = max_px_param(&mut reading.params)?;
-    let wanted = sha256_param(&mut reading.params)?;
+    let ImageQuery { max_px, sha256: wanted } = ImageQuery::take(&mut reading.params)?;
+    let max_px = max_px.and_then(|max_px| u32::try_from(max_px).ok()).and_then(NonZeroU32::new);
     let service = reading.service.clone();
     let caching = match &signed {
         Some(signed) => kept_while_valid(signed.left_s(&service)),
@@ -102,15 +122,4 @@ async fn body_of(
 fn kept_while_valid(left_s: u64) -> HeaderValue {
     let text = format!("private, max-age={left_s}, immutable");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("no-store"))
-}
-
-fn max_px_param(params: &mut Params) -> Result<Option<NonZeroU32>, Refusal> {
-    let max_px = params.number("max_px", 1..=u64::from(MAX_PX_MAX))?;
-    Ok(max_px.and_then(|max_px| u32::try_from(max_px).ok()).and_then(NonZeroU32::new))
-}
-
-fn sha256_param(params: &mut Params) -> Result<Option<Digest>, Refusal> {
-    let Some(text) = params.text("sha256")? else { return Ok(None) };
-    let digest = Digest::from_hex(&text);
-    digest.map(Some).ok_or_else(|| invalid("sha256", "must be 64 lower-case hexadecimal digits"))
 }

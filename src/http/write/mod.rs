@@ -25,9 +25,10 @@ use super::request::path::{Author, SessionPath};
 use super::response::problem::Problem;
 use super::response::trace_context::Trace;
 use super::response::{tag_value, unwritten};
+use crate::api::intake::tasks::fence_params;
 use crate::api::offload::work;
 use crate::api::ops::{NotWritten, WriteCall};
-use crate::api::params::{Params, invalid};
+use crate::api::params::Params;
 use crate::api::refusal::{Place, no_blob_at, refused};
 use crate::api::tag::{Resource, Tag};
 use crate::api::view::agent::{Seen, write_agent};
@@ -35,8 +36,8 @@ use crate::api::view::entry::View;
 use crate::auth::{Caller, Scope};
 use crate::board;
 use crate::board::{
-    AgentName, BlobPlace, Command, Current, Epoch, Fence, ImagesShown, Json, Rejected, Revision,
-    Seq, SessionCommand, Terms, TraceId, Version,
+    AgentName, BlobPlace, Command, Current, Epoch, Fence, ImagesShown, Json, Rejected, Seq,
+    SessionCommand, Terms, TraceId, Version,
 };
 use crate::service::{
     ImageBytes, Keep, Patch, Receipt, Reply, Service, ServiceError, SessionHandle,
@@ -121,16 +122,7 @@ impl Writing {
     /// Takes the claim of the query, and refuses what is left of it.
     pub(super) fn finish_query(&mut self) -> Result<(), Problem> {
         let mut params = std::mem::take(&mut self.params);
-        let request = params.number("claim", 0..=u64::MAX)?.map(Seq);
-        let fence = params.number("fence", 0..=u64::MAX)?.map(Revision);
-        self.fence = match (request, fence) {
-            (Some(request), Some(fence)) => Some(Fence { request, fence }),
-            (None, None) => None,
-            (Some(_), None) => return Err(invalid("claim", "needs 'fence'").into()),
-            (None, Some(_)) => {
-                return Err(invalid("fence", "needs 'claim'").into());
-            }
-        };
+        self.fence = fence_params(&mut params)?;
         Ok(params.finish()?)
     }
 

@@ -25,7 +25,7 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let after = call.arguments.whole("after", 0, u64::MAX)?.map(Revision);
     let mut params = call.arguments.params(&[], &["on"])?;
-    let wanted = Wanted::params(&mut params)?;
+    let wanted = Wanted::take(&mut params)?;
     params.finish()?;
     let deadline = call.deadline()?;
     call.finish()?;

@@ -26,7 +26,7 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     if let Some(session) = &session {
         params = params.and("session", session.name().as_str());
     }
-    let query = SearchQuery::params(&mut params)?;
+    let query = SearchQuery::take(&mut params)?;
     params.finish()?;
     call.finish()?;
     if let Some(session) = &session {

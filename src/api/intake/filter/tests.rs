@@ -8,7 +8,7 @@ use crate::board::{
 
 fn wanted(query: &str) -> Result<Wanted, Code> {
     let mut params = Params::parse(query).unwrap();
-    Wanted::params(&mut params).map_err(|refusal| refusal.code())
+    Wanted::take(&mut params).map_err(|refusal| refusal.code())
 }
 
 fn path(names: &[&str]) -> StatePath {
