@@ -24,7 +24,7 @@ use crate::board::{
     SessionName,
 };
 use crate::fairness::compute;
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 /// The number of entries on a page by default.
 const LIMIT_DEFAULT: usize = 100;
@@ -157,7 +157,7 @@ impl LogQuery {
     /// Returns the response in pieces.
     pub(crate) async fn pieces(
         self,
-        service: Service,
+        session: SessionHandle,
         board: Arc<Board>,
         name: LogName,
     ) -> LogPieces {
@@ -186,7 +186,7 @@ impl LogQuery {
         let limit = self.limit.or((!self.lines).then_some(LIMIT_DEFAULT));
         let examinable = Examinable::of(self.lines, &filter);
         LogPieces {
-            service,
+            session,
             revision: board.log_version(&name).changed,
             board,
             name,
@@ -283,7 +283,7 @@ type Entries = Box<dyn Iterator<Item = Arc<Entry>> + Send>;
 
 /// A log's response, written piece by piece.
 pub(crate) struct LogPieces {
-    service: Service,
+    session: SessionHandle,
     board: Arc<Board>,
     name: LogName,
     entries: Peekable<Entries>,
@@ -354,7 +354,7 @@ impl LogPieces {
     ) -> Result<Option<Inline>, ServiceError> {
         self.left -= 1;
         if self.lines {
-            let rest = self.view.begin_item(&self.service, &self.board, &entry.item, out).await?;
+            let rest = self.view.begin_item(&self.session, &self.board, &entry.item, out).await?;
             if rest.is_none() {
                 out.push('\n');
             }
@@ -367,7 +367,7 @@ impl LogPieces {
         if self.view.write_whole(&self.board, entry, out) {
             return Ok(None);
         }
-        self.view.begin_entry(&self.service, &self.board, entry, out).await
+        self.view.begin_entry(&self.session, &self.board, entry, out).await
     }
 
     fn write_end(&mut self, out: &mut String) {

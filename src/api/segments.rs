@@ -14,7 +14,7 @@ use super::pieces::PIECE_BYTES;
 use super::view::text_image::text_image;
 use super::yielding::Turns;
 use crate::board::{Board, Entry, Image};
-use crate::service::{ImagePieces, Service, ServiceError};
+use crate::service::{ImagePieces, ServiceError, SessionHandle};
 
 /// The length from which a text is sent without a copy. Shorter texts are copied together, since each frame has a
 /// cost too.
@@ -114,17 +114,17 @@ impl Segments {
     }
 
     /// Returns the pieces of the body.
-    pub(crate) fn pieces(mut self, service: Service, board: Arc<Board>) -> SegmentPieces {
+    pub(crate) fn pieces(mut self, session: SessionHandle, board: Arc<Board>) -> SegmentPieces {
         self.close_short();
         let bytes = (!self.is_open).then_some(self.bytes);
         let (image, thumbnail, turns) = (None, Bytes::new(), Turns::default());
-        SegmentPieces { service, board, segments: self.all, bytes, image, thumbnail, turns }
+        SegmentPieces { session, board, segments: self.all, bytes, image, thumbnail, turns }
     }
 }
 
 /// The segments that are not read yet.
 pub(crate) struct SegmentPieces {
-    service: Service,
+    session: SessionHandle,
     board: Arc<Board>,
     segments: VecDeque<Segment>,
     bytes: Option<u64>,
@@ -183,18 +183,18 @@ impl SegmentPieces {
                 Some(Segment::Thumbnail(thumbnail)) => {
                     let (image, bounds) = *thumbnail;
                     // Boxed: few bodies have a thumbnail, and all hold the room for it.
-                    let making = Box::pin(self.service.thumbnail(&self.board, &image, bounds));
+                    let making = Box::pin(self.session.thumbnail(&self.board, &image, bounds));
                     let made = making.await?;
                     self.thumbnail = made.bytes;
                 }
                 Some(Segment::TextImage(of_text)) => {
                     let (entry, bounds, accepted) = *of_text;
-                    let (service, board) = (&self.service, &self.board);
-                    let showing = Box::pin(text_image(service, board, &entry, bounds, accepted));
+                    let (session, board) = (&self.session, &self.board);
+                    let showing = Box::pin(text_image(session, board, &entry, bounds, accepted));
                     self.thumbnail = showing.await?.ok_or(ServiceError::Fault)?.bytes;
                 }
                 Some(Segment::Image(image)) => {
-                    self.image = Some(self.service.image_pieces(&self.board, &image).await?);
+                    self.image = Some(self.session.image_pieces(&self.board, &image).await?);
                 }
             }
         }

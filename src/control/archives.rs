@@ -76,7 +76,7 @@ async fn begun(session: &SessionHandle) -> Result<(Export, Revision), Refusal> {
         let published = session.published().await?;
         let board = published.ok_or_else(|| Refusal::NoSession(session.name().clone()))?.board;
         let revision = board.revision();
-        match session.service().export(board).await {
+        match session.export(board).await {
             Err(ServiceError::Compacted { .. }) => session.renew().await?,
             export => return Ok((export?, revision)),
         }

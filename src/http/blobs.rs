@@ -54,7 +54,6 @@ pub(super) async fn get(
     method: Method,
     mut reading: Reading,
 ) -> Result<Response, Early> {
-    let service = reading.service.clone();
     let rendering = |board: &Board| {
         blob_of(board, &sha256)?;
         Ok(Rendering::of(Resource::Blob(sha256), board.blobs_version()))
@@ -65,7 +64,7 @@ pub(super) async fn get(
     let mut headers = answer.header(header::CACHE_CONTROL, IMMUTABLE).into_headers();
     describe(blob.media_type.as_str(), &mut headers)?;
     let (status, part) = requested_part(&method, &reading.headers, length, &mut headers)?;
-    let pieces = service.image_part(&board, (sha256, length), part).await?;
+    let pieces = session.image_part(&board, (sha256, length), part).await?;
     Ok((status, headers, body(pieces).await?).into_response())
 }
 

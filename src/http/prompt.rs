@@ -15,8 +15,8 @@ use super::response::{Answer, EMPTY_HEADER, JSON, emptiness, prefers, segments};
 use crate::api::prompt::{Prompt, PromptQuery};
 use crate::api::signed_url::ImageAddresses;
 use crate::api::tag::{Rendering, Resource};
-use crate::board::{Board, PromptFormat, SessionName};
-use crate::service::Service;
+use crate::board::{Board, PromptFormat};
+use crate::service::SessionHandle;
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -96,25 +96,24 @@ pub(in crate::http) async fn get(
     let answer = answer.header(EMPTY_HEADER, emptiness(&board));
     let addresses = addresses(&board);
     // Boxed, so that the future of an unchanged prompt is small.
-    Box::pin(shown(answer, service, session.name(), board, &query, addresses)).await
+    Box::pin(shown(answer, session, board, &query, addresses)).await
 }
 
 async fn shown(
     mut answer: Answer,
-    service: Service,
-    session: &SessionName,
+    session: SessionHandle,
     board: Arc<Board>,
     query: &PromptQuery,
     addresses: ImageAddresses,
 ) -> Result<Response, Early> {
     let spec = query.of(&board)?;
-    let prompt = Prompt::of(&service, session, &board, &spec, &addresses).await?;
+    let prompt = Prompt::of(&session, &board, &spec, &addresses).await?;
     if let Some(budgeted) = &prompt.budgeted {
         answer = answer
             .header(TOKENS, HeaderValue::from(budgeted.cost.tokens()))
             .header(TRUNCATED, HeaderValue::from(budgeted.left_out.total()));
     }
     let media_type = if spec.format == PromptFormat::Markdown { MARKDOWN } else { JSON };
-    let body = segments::body(prompt.segments, service, board).await?;
+    let body = segments::body(prompt.segments, session, board).await?;
     Ok(answer.body(media_type, body))
 }

@@ -236,7 +236,7 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
         Part::Log(log) => {
             let mut params = Params::of([("latest", ENTRIES.to_owned())]);
             let query = LogQuery::params(session.name(), false, &mut params)?;
-            let page = whole(query.pieces(call.service.clone(), board, log.clone()).await).await?;
+            let page = whole(query.pieces(session.clone(), board, log.clone()).await).await?;
             let fitted = fit(member(&page, "entries").unwrap_or("[]"), TOKENS, Keep::Last);
             let count = member(&page, "count").unwrap_or("0");
             let entries = fitted.elements.join(",");
@@ -245,7 +245,7 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
         Part::Screenshot(seq) => {
             let (_, image) = image(&board, *seq, None)?;
             let (media_type, bytes) =
-                screenshots::bytes_of(&call.service, &board, image, IMAGE_PX).await?;
+                screenshots::bytes_of(session, &board, image, IMAGE_PX).await?;
             Ok(ResourceContents::blob(STANDARD.encode(bytes), uri).with_mime_type(media_type))
         }
         Part::State(path) => {

@@ -9,9 +9,8 @@ use crate::api::pieces::Pieces;
 use crate::api::view::change::{Form, write_commit};
 use crate::api::view::event::EventBody;
 use crate::api::view::write_page_end;
-use crate::auth::Caller;
-use crate::board::{AgentName, Board, Commit, Order, Revision, SessionName, Timestamp, TraceId};
-use crate::service::{Service, ServiceError};
+use crate::board::{AgentName, Board, Commit, Order, Revision, Timestamp, TraceId};
+use crate::service::{ServiceError, SessionHandle};
 
 /// The maximum number of reads of the history for a page, whether commits match or not. A read returns at most
 /// [`COMMITS_AT_ONCE_MAX`](crate::service::COMMITS_AT_ONCE_MAX) commits.
@@ -103,10 +102,8 @@ pub(crate) struct AuditPage {
 
 /// The audit's answer, written in pieces.
 pub(crate) struct AuditPieces {
-    service: Service,
-    caller: Caller,
+    session: SessionHandle,
     board: Arc<Board>,
-    session: SessionName,
     chosen: Chosen,
     span: Span,
     /// The number of commits that may still be shown.
@@ -129,19 +126,16 @@ struct Line {
 impl AuditPieces {
     /// Creates the answer for this range, as a page or as lines.
     pub(crate) fn new(
-        (service, caller): (Service, Caller),
+        session: SessionHandle,
         board: Arc<Board>,
-        session: SessionName,
         chosen: Chosen,
         span: Span,
         limit: Option<usize>,
         lines: bool,
     ) -> Self {
         Self {
-            service,
-            caller,
-            board,
             session,
+            board,
             chosen,
             next: span.begin,
             span,
@@ -169,7 +163,7 @@ impl AuditPieces {
     /// Reads the history once.
     async fn read(&mut self, after: Revision) -> Result<Vec<Line>, ServiceError> {
         self.looks = self.looks.saturating_sub(1);
-        let commits = self.service.history(self.board.extent(), after).await?;
+        let commits = self.session.history(self.board.extent(), after).await?;
         Ok(commits.iter().map(|commit| self.line(commit)).collect())
     }
 
@@ -224,11 +218,11 @@ impl AuditPieces {
     }
 
     fn line(&self, commit: &Commit) -> Line {
-        let commit = &*self.caller.visible(commit);
+        let commit = &*self.session.caller().visible(commit);
         let text = self.chosen.has(commit).then(|| {
             let changes: Vec<_> = commit.changes.iter().collect();
             let mut text = String::new();
-            write_commit(&self.session, commit, &changes, true, Form::Brief, &mut text);
+            write_commit(self.session.name(), commit, &changes, true, Form::Brief, &mut text);
             text
         });
         let ends = self.chosen.ends_with(commit, self.span.order);

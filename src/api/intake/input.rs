@@ -257,7 +257,9 @@ macro_rules! kinds {
             type Value = $value;
 
             fn read(at: &str, value: &str) -> Result<$value, $crate::api::refusal::Refusal> {
-                $read(at, value)
+                // A closure would be called where it stands.
+                let read: fn(&str, &str) -> Result<$value, $crate::api::refusal::Refusal> = $read;
+                read(at, value)
             }
 
             fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {

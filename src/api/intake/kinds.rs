@@ -99,7 +99,6 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    #[expect(clippy::unnecessary_wraps, reason = "a kind's reader")]
     fn take(at: &str, value: &str) -> Result<Self, Refusal> {
         Ok(Self { at: at.to_owned(), text: value.to_owned() })
     }

@@ -110,7 +110,7 @@ kinds! {
         or_null(Type::Number)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
             .minimum(Some(0))
-            .maximum(Some(1e9)),
+            .maximum(Some(1_000_000_000)),
         12.5,
     );
     /// Statuses beside one.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::logs::entry;
 use crate::api::refusal::Refusal;
 use crate::board::{Board, Code, Digest, Entry, Image, LogName, Seq};
-use crate::service::{Service, ServiceError, ShownImage};
+use crate::service::{ServiceError, SessionHandle, ShownImage};
 
 /// Returns a screenshot and its image, which must be there and, if a digest is given, be that one.
 pub(crate) fn image(
@@ -39,7 +39,7 @@ impl<'a> Shown<'a> {
     /// Returns an image of at most this many pixels on its longest side, in one of these types; as it is stored if no bound
     /// is given.
     pub(crate) async fn of(
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
         image: &'a Image,
         max_px: Option<NonZeroU32>,
@@ -49,10 +49,10 @@ impl<'a> Shown<'a> {
             return Ok(Self::Stored { image, media_type: image.media_type().to_owned() });
         };
         let bounds = Bounds::px(Some(max_px.get()));
-        Ok(match service.showable_image(board, image, bounds, types).await? {
+        Ok(match session.showable_image(board, image, bounds, types).await? {
             ShownImage::Stored { media_type } => Self::Stored { image, media_type },
             ShownImage::Made { .. } => {
-                let made = service.thumbnail(board, image, bounds).await?;
+                let made = session.thumbnail(board, image, bounds).await?;
                 Self::Made { media_type: made.media_type, bytes: made.bytes }
             }
         })
@@ -77,11 +77,11 @@ impl<'a> Shown<'a> {
     /// Returns all bytes.
     pub(crate) async fn bytes(
         self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
     ) -> Result<Vec<u8>, ServiceError> {
         match self {
-            Self::Stored { image, .. } => service.image(board, image).await,
+            Self::Stored { image, .. } => session.image(board, image).await,
             Self::Made { bytes, .. } => Ok(bytes.into()),
         }
     }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use super::refusal::Refusal;
 use super::segments::Segments;
 use super::signed_url::ImageAddresses;
-use crate::board::{Board, SessionName};
-use crate::service::Service;
+use crate::board::Board;
+use crate::service::SessionHandle;
 use format::Texts;
 use plan::{Budgeted, Plan};
 pub(crate) use query::{PromptQuery, PromptSpec};
@@ -36,28 +36,27 @@ pub(crate) struct Prompt {
 impl Prompt {
     /// Selects, weighs and renders the entries.
     pub(crate) async fn of(
-        service: &Service,
-        session: &SessionName,
+        session: &SessionHandle,
         board: &Arc<Board>,
         spec: &PromptSpec,
         addresses: &ImageAddresses,
     ) -> Result<Self, Refusal> {
-        let texts = Texts::new(session, spec, addresses);
-        let plan = planned(service, board, &texts).await?;
+        let texts = Texts::new(session.name(), spec, addresses);
+        let plan = planned(session, board, &texts).await?;
         let segments = Renderer::segments(&plan, board, &texts).await?;
         Ok(Self { segments, budgeted: plan.budgeted })
     }
 }
 
 async fn planned(
-    service: &Service,
+    session: &SessionHandle,
     board: &Arc<Board>,
     texts: &Texts<'_>,
 ) -> Result<Plan, Refusal> {
     let mut plan = Plan::of(board, texts).await?;
     match texts.spec.max_tokens {
-        Some(max_tokens) => plan.keep_within(service, board, texts, max_tokens).await?,
-        None => _ = plan.decide_images(service, board, texts, &BTreeSet::new()).await?,
+        Some(max_tokens) => plan.keep_within(session, board, texts, max_tokens).await?,
+        None => _ = plan.decide_images(session, board, texts, &BTreeSet::new()).await?,
     }
     Ok(plan)
 }

@@ -15,7 +15,7 @@ use crate::api::view::text_image::text_image;
 use crate::api::yielding::Turns;
 use crate::board::{Board, DataUrl, Entry, Image, ImagesShown, LogName, PromptPart};
 use crate::prompt::{Cost, Cut, LeftOut, Syntax};
-use crate::service::{Service, ServiceError, ShownImage};
+use crate::service::{ServiceError, SessionHandle, ShownImage};
 
 /// The maximum number of attempts to fit a plan while images turn out to be invalid. Then all images are examined.
 const ROUNDS_MAX: usize = 8;
@@ -101,7 +101,7 @@ impl Plan {
     /// Removes the parts beyond the budget. Only images that are shown are rendered.
     pub(super) async fn keep_within(
         &mut self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Arc<Board>,
         texts: &Texts<'_>,
         max_tokens: u64,
@@ -112,7 +112,7 @@ impl Plan {
             let is_lazy = texts.syntax.is_some() && round < ROUNDS_MAX;
             let gone = if is_lazy { weighing.without_image(self.shots()) } else { BTreeSet::new() };
             // The cost of an image changes if it turns out to be invalid, so the plan is fitted again.
-            if !self.decide_images(service, board, texts, &gone).await? {
+            if !self.decide_images(session, board, texts, &gone).await? {
                 let Cut { cost, left_out, .. } = weighing.cut;
                 weighing.leave_out(self);
                 self.budgeted = Some(Budgeted { cost, left_out });
@@ -134,7 +134,7 @@ impl Plan {
     /// Decides the form of each image, except of the screenshots in `gone`. Returns true if any was undecided.
     pub(super) async fn decide_images(
         &mut self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
         texts: &Texts<'_>,
         gone: &BTreeSet<usize>,
@@ -150,7 +150,7 @@ impl Plan {
                     shot.shows = match room {
                         Some(0) => Shows::Instead,
                         // Boxed: most prompts decide nothing, and all hold the room for it.
-                        Some(_) | None => Box::pin(decide(service, board, shot, texts)).await?,
+                        Some(_) | None => Box::pin(decide(session, board, shot, texts)).await?,
                     };
                     decided = true;
                 }
@@ -227,25 +227,25 @@ fn wanted(entry: &Entry, is_older: bool, texts: &Texts<'_>) -> Shows {
 
 /// Decides the form of an image.
 async fn decide(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     shot: &Shot,
     texts: &Texts<'_>,
 ) -> Result<Shows, ServiceError> {
     match shot.entry.item.image() {
-        Some(image) => decide_stored(service, board, image, shot.bounds, texts).await,
-        None => decide_string(service, board, shot, texts).await,
+        Some(image) => decide_stored(session, board, image, shot.bounds, texts).await,
+        None => decide_string(session, board, shot, texts).await,
     }
 }
 
 /// Decides the form of an image that is a string of its item.
 async fn decide_string(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     shot: &Shot,
     texts: &Texts<'_>,
 ) -> Result<Shows, ServiceError> {
-    let shown = text_image(service, board, &shot.entry, shot.bounds, texts.media_types()).await?;
+    let shown = text_image(session, board, &shot.entry, shot.bounds, texts.media_types()).await?;
     Ok(shown.map_or(Shows::Instead, |shown| Shows::OfText {
         media_type: shown.media_type,
         bytes: shown.bytes.len() as u64,
@@ -255,7 +255,7 @@ async fn decide_string(
 
 /// Decides the form of an image that is stored apart.
 async fn decide_stored(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     image: &Image,
     bounds: Bounds,
@@ -269,10 +269,10 @@ async fn decide_stored(
     let Some(size) = image.size else { return Ok(Shows::Instead) };
     match texts.syntax {
         Some(syntax) if is_address => {
-            decide_address(service, board, (image, size), bounds, syntax).await
+            decide_address(session, board, (image, size), bounds, syntax).await
         }
         None if is_address => Ok(Shows::address(image.media_type(), max_px)),
-        _ => Ok(match service.shown_image(board, image, bounds, texts.media_types()).await? {
+        _ => Ok(match session.shown_image(board, image, bounds, texts.media_types()).await? {
             None => Shows::Instead,
             Some(ShownImage::Stored { .. }) if texts.is_original() => Shows::Original,
             Some(shown) => Shows::Image(shown),
@@ -282,14 +282,14 @@ async fn decide_stored(
 
 /// Decides the address of an image. One that has to be made asks for the sides that it will have.
 async fn decide_address(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     (image, (width, height)): (&Image, (u32, u32)),
     bounds: Bounds,
     syntax: Syntax,
 ) -> Result<Shows, ServiceError> {
     let shown_within =
-        async |bounds| service.shown_image(board, image, bounds, syntax.media_types()).await;
+        async |bounds| session.shown_image(board, image, bounds, syntax.media_types()).await;
     let is_too_long =
         |shown: &ShownImage| bounds.max_bytes.is_some_and(|max| shown.length(image) > max);
     let longest = width.max(height).min(MAX_PX_MAX);

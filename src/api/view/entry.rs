@@ -19,7 +19,7 @@ use crate::board::{
     AgentName, Board, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown, Item,
     Json, LogName, OpenEntry, Seq, SessionName, Task, Timestamp, Work, json,
 };
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 queries! {
     /// The form of entries.
@@ -62,12 +62,12 @@ impl View {
     /// Writes an entry in its envelope.
     pub(crate) async fn write_entry(
         &self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
         entry: &Entry,
         out: &mut String,
     ) -> Result<(), ServiceError> {
-        match self.begin_entry(service, board, entry, out).await? {
+        match self.begin_entry(session, board, entry, out).await? {
             Some(rest) => rest.write_all(out).await,
             None => Ok(()),
         }
@@ -76,7 +76,7 @@ impl View {
     /// Writes an entry in its envelope, up to its inline image, if it has one.
     pub(crate) async fn begin_entry(
         &self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
         entry: &Entry,
         out: &mut String,
@@ -85,7 +85,7 @@ impl View {
         if self.shows_bytes(&entry.item).is_some() {
             write_json(&envelope, out);
             truncate_item(out);
-            let rest = self.begin_item(service, board, &entry.item, out).await?;
+            let rest = self.begin_item(session, board, &entry.item, out).await?;
             return Ok(rest.map(|rest| rest.and("}")));
         }
         let image = entry.item.image().filter(|_| self.images == ImagesShown::Url);
@@ -119,7 +119,7 @@ impl View {
     /// Writes an item alone, up to its inline image, if it has one.
     pub(crate) async fn begin_item(
         &self,
-        service: &Service,
+        session: &SessionHandle,
         board: &Board,
         item: &Item,
         out: &mut String,
@@ -136,7 +136,7 @@ impl View {
         };
         let (before, after) = selected.around_image();
         out.push_str(before);
-        Ok(Some(Inline::new(service.image_pieces(board, image).await?, after)))
+        Ok(Some(Inline::new(session.image_pieces(board, image).await?, after)))
     }
 
     /// Returns an item without its stored image, if it has one.

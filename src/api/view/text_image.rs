@@ -8,12 +8,12 @@ use blackboard_thumbnail::{Bounds, Thumbnail};
 
 use crate::api::yielding::Turns;
 use crate::board::{Board, DataUrl, Entry};
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 /// Returns the image in the text of an entry, within bounds and of one of the accepted media types. `None` if there is none
 /// that can be shown.
 pub(crate) async fn text_image(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     entry: &Arc<Entry>,
     bounds: Bounds,
@@ -22,5 +22,5 @@ pub(crate) async fn text_image(
     let (read, length) = (Arc::clone(entry), entry.item.text().len() as u64);
     let url = Turns::default().make(length, move || DataUrl::of(&read.item)).await?;
     let Some(url) = url else { return Ok(None) };
-    service.shown_bytes(board, url.bytes.into(), bounds, accepted).await
+    session.shown_bytes(board, url.bytes.into(), bounds, accepted).await
 }

@@ -48,7 +48,7 @@ pub(crate) async fn get(
     };
     for _ in 0..LOOKS_MAX {
         let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
-        match reading.service.export(board).await {
+        match session.export(board).await {
             // The history was compacted meanwhile; the next attempt uses the new base.
             Err(ServiceError::Compacted { .. }) => session.renew().await?,
             export => return Ok(answer.body(NDJSON, chunked::body(export?).await?)),

@@ -90,9 +90,8 @@ pub(crate) async fn get(
     for _ in 0..LOOKS_MAX {
         let (answer, Published { board, .. }) = reading.published(&session, rendering).await?;
         let span = Span::new(&board, after, before, order);
-        let reader = (reading.service.clone(), reading.caller.clone());
-        let (name, chosen) = (session.name().clone(), chosen.clone());
-        let pieces = AuditPieces::new(reader, board, name, chosen, span, limit, lines);
+        let (of, chosen) = (session.clone(), chosen.clone());
+        let pieces = AuditPieces::new(of, board, chosen, span, limit, lines);
         match chunked::body(pieces).await {
             // Another server truncated the history meanwhile; without `after` the page begins where it does.
             Err(ServiceError::Compacted { .. }) if after.is_none() => {

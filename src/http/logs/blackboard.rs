@@ -19,8 +19,7 @@ use crate::api::view::entry::View;
 use crate::api::view::inline_image::Inline;
 use crate::api::view::state::StateText;
 use crate::board::{
-    Board, BoardCommand, Command, Entry, ImagesShown, LogName, Selection, SessionName, Version,
-    Walk,
+    Board, BoardCommand, Command, Entry, ImagesShown, LogName, Selection, Version, Walk,
 };
 use crate::http::openapi;
 use crate::http::read::{Early, Reading};
@@ -32,7 +31,7 @@ use crate::http::response::problem::Problem;
 use crate::http::response::{EMPTY_HEADER, JSON, emptiness};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 /// The four logs as lists of bare items, and the state if requested.
 #[derive(ToSchema)]
@@ -77,8 +76,7 @@ pub(crate) async fn get(
         |board: &Board| Ok(Rendering::of(Resource::Blackboard, version(board, with_state)));
     let (answer, board) = reading.of(&session, rendering).await?;
     let answer = answer.header(EMPTY_HEADER, emptiness(&board));
-    let pieces =
-        BoardPieces::new(reading.service, board, session.name().clone(), images, with_state);
+    let pieces = BoardPieces::new(session, board, images, with_state);
     Ok(answer.body(JSON, chunked::body(pieces).await?))
 }
 
@@ -110,7 +108,7 @@ fn with_state(params: &mut Params, name: &'static str) -> Result<Option<bool>, R
 
 /// The dictionary, written piece by piece.
 struct BoardPieces {
-    service: Service,
+    session: SessionHandle,
     board: Arc<Board>,
     view: View,
     logs: std::array::IntoIter<LogName, 4>,
@@ -125,16 +123,15 @@ struct BoardPieces {
 
 impl BoardPieces {
     fn new(
-        service: Service,
+        session: SessionHandle,
         board: Arc<Board>,
-        session: SessionName,
         images: ImagesShown,
         with_state: bool,
     ) -> Self {
         Self {
-            service,
+            view: View { session: session.name().clone(), keys: None, images },
+            session,
             board,
-            view: View { session, keys: None, images },
             logs: LogName::BOARD.into_iter(),
             walk: None,
             first_log: true,
@@ -171,7 +168,7 @@ impl BoardPieces {
                 out.push_str(&entry.item.with_image_text(&url));
                 Ok(None)
             }
-            _ => self.view.begin_item(&self.service, &self.board, &entry.item, out).await,
+            _ => self.view.begin_item(&self.session, &self.board, &entry.item, out).await,
         }
     }
 

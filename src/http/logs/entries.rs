@@ -61,7 +61,7 @@ pub(crate) async fn get(
     let mut sought = SoughtPart { session: &session, rendering, until: until.map(holds), current };
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     let mut text = String::new();
-    view.write_entry(&reading.service, &board, entry(&board, log, seq)?, &mut text).await?;
+    view.write_entry(&session, &board, entry(&board, log, seq)?, &mut text).await?;
     Ok(answer.text(text))
 }
 

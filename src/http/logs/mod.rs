@@ -76,9 +76,9 @@ pub(super) async fn get(
     let mut sought = SoughtPage::new(session.name(), &log, &query, format);
     let (answer, Published { board, .. }) = reading.seek_at(&session, &mut sought).await?;
     if let Some(page) = query.kept(&board, &log).await? {
-        return Ok(answer.body(media_type, segments::body(page, reading.service, board).await?));
+        return Ok(answer.body(media_type, segments::body(page, session, board).await?));
     }
-    let pieces = Box::pin(query.pieces(reading.service, board, log)).await;
+    let pieces = Box::pin(query.pieces(session, board, log)).await;
     Ok(answer.body(media_type, Box::pin(chunked::body(pieces)).await?))
 }
 

@@ -12,15 +12,15 @@ use http_body::{Frame, SizeHint};
 use crate::api::pieces::WHOLE_BYTES_MAX;
 use crate::api::segments::Segments;
 use crate::board::Board;
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 /// Builds the body. An early failure is returned as an error; a later one breaks the body off.
 pub(crate) async fn body(
     segments: Segments,
-    service: Service,
+    session: SessionHandle,
     board: Arc<Board>,
 ) -> Result<Body, ServiceError> {
-    let mut pieces = segments.pieces(service, board);
+    let mut pieces = segments.pieces(session, board);
     let (mut ready, mut bytes) = (VecDeque::with_capacity(pieces.count()), 0);
     while let Some(text) = pieces.ready() {
         ready.push_back(text);

@@ -21,7 +21,7 @@ use crate::api::schema::pattern;
 use crate::api::signed_url::{SignatureQuery, SignedQuery, not_signed};
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, COMMON_IMAGE_TYPES, Digest};
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
@@ -89,7 +89,7 @@ pub(super) async fn image(
     let found = reading.of(&session, rendering).await;
     let (answer, board) = found.map_err(|early| early.cached(&caching))?;
     let (_, image) = image_of(&board, seq, wanted)?;
-    let shown = Shown::of(&service, &board, image, max_px, &COMMON_IMAGE_TYPES).await?;
+    let shown = Shown::of(&session, &board, image, max_px, &COMMON_IMAGE_TYPES).await?;
     let mut headers = answer.header(header::CACHE_CONTROL, caching).into_headers();
     describe(shown.media_type(), &mut headers)?;
     if signed.is_some() {
@@ -97,14 +97,14 @@ pub(super) async fn image(
         headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
     let (status, part) = requested_part(&method, &reading.headers, shown.length(), &mut headers)?;
-    let body = body_of(shown, &service, &board, part).await?;
+    let body = body_of(shown, &session, &board, part).await?;
     Ok((status, headers, body).into_response())
 }
 
 /// Returns the body of a part of an image.
 async fn body_of(
     shown: Shown<'_>,
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     part: Range<u64>,
 ) -> Result<Body, ServiceError> {
@@ -115,7 +115,7 @@ async fn body_of(
             return Ok(Body::from(bytes.slice(index(part.start)..index(part.end))));
         }
     };
-    stored_bytes::body(service.image_part(board, (image.sha256, image.bytes), part).await?).await
+    stored_bytes::body(session.image_part(board, (image.sha256, image.bytes), part).await?).await
 }
 
 /// Returns the caching of an image with a signed address: until the signature expires.

@@ -28,7 +28,7 @@ use crate::board::{
 use crate::clock::Clock;
 use crate::http::response::chunked;
 use crate::http::response::segments;
-use crate::service::{ImageBytes, Reply, Service};
+use crate::service::{ImageBytes, Reply, Service, SessionHandle};
 use crate::store::{SqliteOptions, SqliteStore, Store, SyncLevel};
 
 /// A piece of an image, and a piece of what stands before it.
@@ -57,9 +57,13 @@ impl World {
         Self { service, store, _home: home }
     }
 
+    async fn session(&self) -> SessionHandle {
+        self.service.session(&Caller::owner(), &name()).await.unwrap()
+    }
+
     async fn append(&self, log: LogName, item: Item, images: Vec<ImageBytes>) -> Arc<Board> {
         let command = Command::Log(log, LogCommand::Append { items: vec![item] });
-        let session = self.service.session(&Caller::owner(), &name()).await.unwrap();
+        let session = self.session().await;
         let reply = session.write(Terms::default(), command, images, None).await.unwrap();
         let Reply::Now(receipt) = reply else { panic!("{reply:?}") };
         receipt.board
@@ -106,7 +110,8 @@ async fn bounded_body(mut body: Body, frame_bytes_max: usize) -> Vec<u8> {
 async fn an_image_in_its_place_comes_in_pieces() {
     let world = World::new();
     let (board, image) = world.screenshot(vec![7; 3 << 20]).await;
-    let url = world.service.image_url(&board, &image).await.unwrap();
+    let session = world.session().await;
+    let url = image.data_url(&session.image(&board, &image).await.unwrap());
     for (query, lines) in [
         ("images=inline", true),
         ("images=inline", false),
@@ -118,8 +123,8 @@ async fn an_image_in_its_place_comes_in_pieces() {
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         let mut params = Params::from_request_parts(&mut parts, &()).await.unwrap();
         let query_of = LogQuery::params(&name(), lines, &mut params).unwrap();
-        let service = world.service.clone();
-        let pieces = query_of.pieces(service, Arc::clone(&board), LogName::Screenshots).await;
+        let (of, now) = (session.clone(), Arc::clone(&board));
+        let pieces = query_of.pieces(of, now, LogName::Screenshots).await;
         let answer = bounded(pieces).await;
         let shown: Value = serde_json::from_str(&answer).unwrap();
         let item = if lines { &shown } else { &shown["entries"][0]["item"] };
@@ -140,11 +145,11 @@ async fn a_thumbnail_comes_in_pieces() {
     DynamicImage::from(noise).write_to(&mut bytes, ImageFormat::Png).unwrap();
     let (board, image) = world.screenshot(bytes.into_inner()).await;
     let bounds = Bounds::px(Some(399));
-    let made = world.service.thumbnail(&board, &image, bounds).await.unwrap();
+    let made = world.session().await.thumbnail(&board, &image, bounds).await.unwrap();
     assert!(made.bytes.len() > 2 * TURN_BYTES_MAX);
     let mut segments = Segments::default();
     segments.push_thumbnail(&image, bounds, made.bytes.len() as u64);
-    let body = segments::body(segments, world.service.clone(), board).await.unwrap();
+    let body = segments::body(segments, world.session().await, board).await.unwrap();
     let shown = bounded_body(body, TURN_BYTES_MAX).await;
     assert_eq!(shown, STANDARD.encode(&made.bytes).into_bytes());
 }
@@ -169,7 +174,7 @@ async fn long_answers_are_made_on_another_thread() {
             "x".repeat(bytes)
         });
     }
-    let body = segments::body(segments, world.service.clone(), board).await.unwrap();
+    let body = segments::body(segments, world.session().await, board).await.unwrap();
     assert_eq!(bounded_body(body, TURN_BYTES_MAX + 1).await.len(), 2 * TURN_BYTES_MAX + 1);
     let is_here: Vec<_> = threads.lock().iter().map(|thread| *thread == here).collect();
     assert_eq!(is_here, [false, true]);
@@ -181,7 +186,7 @@ async fn an_archive_comes_in_pieces_whatever_its_lines() {
     world.screenshot(vec![7; 1 << 20]).await;
     let long = Item::from_json(&format!("{{\"text\":\"{}\"}}", "é中".repeat(100_000))).unwrap();
     let board = world.append(LogName::Requests, long, Vec::new()).await;
-    let export = world.service.export(board).await.unwrap();
+    let export = world.session().await.export(board).await.unwrap();
     let body = chunked::body(export).await.unwrap();
     // The head is made whole before the first byte is sent.
     let archive = bounded_body(body, PIECE_BYTES_MAX + TURN_BYTES_MAX).await;

@@ -287,9 +287,7 @@ impl Writing {
                     images: ImagesShown::Url,
                 };
                 let published = self.session.published().await.ok()??;
-                view.write_entry(self.session.service(), &published.board, entry, &mut text)
-                    .await
-                    .ok()?;
+                view.write_entry(&self.session, &published.board, entry, &mut text).await.ok()?;
             }
             Current::State(value) if value.bytes() <= CURRENT_BYTES_MAX as u64 => {
                 value.write(&mut text);

@@ -93,7 +93,7 @@ async fn shown(
     call.finish()?;
     let published = call.published(&session).await?;
     let revision = published.board.revision();
-    let page = query.pieces(call.service.clone(), published.board, log.clone()).await;
+    let page = query.pieces(session.clone(), published.board, log.clone()).await;
     let page = whole(page).await?;
     let about = about(&page, &log, keep, tokens);
     let Some((head, data)) = about else {

@@ -11,7 +11,7 @@ use crate::api::segments::Segments;
 use crate::api::signed_url::ImageAddresses;
 use crate::mcp::call::answer::{Answer, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Published, Service, ServiceError, SessionHandle};
+use crate::service::{Published, ServiceError, SessionHandle};
 
 pub(crate) fn render_prompt(call: Call) -> Running {
     render(call).boxed()
@@ -51,18 +51,18 @@ pub(crate) async fn markdown(
     let spec = query.of(&board)?;
     spec.logs().try_for_each(|log| call.caller().sees_log(log))?;
     let addresses = ImageAddresses::of(&call.service, None, &board, session.name());
-    let prompt = Prompt::of(&call.service, session.name(), &board, &spec, &addresses).await?;
+    let prompt = Prompt::of(session, &board, &spec, &addresses).await?;
     let left_out = prompt.budgeted.map_or(0, |budgeted| budgeted.left_out.total());
-    let text = text_of(prompt.segments, &call.service, board).await?;
+    let text = text_of(prompt.segments, session, board).await?;
     Ok((text, usize::try_from(left_out).unwrap_or(usize::MAX)))
 }
 
 async fn text_of(
     segments: Segments,
-    service: &Service,
+    session: &SessionHandle,
     board: std::sync::Arc<crate::board::Board>,
 ) -> Result<String, ServiceError> {
-    let mut pieces = segments.pieces(service.clone(), board);
+    let mut pieces = segments.pieces(session.clone(), board);
     let mut text = String::new();
     loop {
         let piece = match pieces.ready() {

@@ -18,7 +18,7 @@ use crate::board::{Board, Code, DataUrl, Image, LogName, Plan, Seq, forgiving_ba
 use crate::mcp::call::answer::{Answer, Failure, marked};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 
 /// The longest side of an image that is not shown in full.
 const THUMBNAIL_PX: NonZeroU32 = NonZeroU32::new(1024).expect("not zero");
@@ -96,7 +96,7 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let seq = seq.or(newest).unwrap_or(Seq(1));
     let (entry, image) = image_of(&board, seq, None)?;
     let max_px = if full { FULL_PX } else { THUMBNAIL_PX };
-    let (media_type, bytes) = bytes_of(&call.service, &board, image, max_px).await?;
+    let (media_type, bytes) = bytes_of(&session, &board, image, max_px).await?;
     let about = format!("Screenshot {seq} of session {session}.");
     let about = marked(&about, &cut(entry.item.text(), ITEM_BYTES_MAX));
     Ok(Answer::text(about).image(STANDARD.encode(bytes), &media_type).into())
@@ -104,12 +104,12 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
 
 /// Returns an image in a form that models read, at most this long on its longest side.
 pub(crate) async fn bytes_of(
-    service: &Service,
+    session: &SessionHandle,
     board: &Board,
     image: &Image,
     max_px: NonZeroU32,
 ) -> Result<(String, Vec<u8>), ServiceError> {
-    let shown = Shown::of(service, board, image, Some(max_px), &TYPES).await?;
+    let shown = Shown::of(session, board, image, Some(max_px), &TYPES).await?;
     let media_type = shown.media_type().to_owned();
-    Ok((media_type, shown.bytes(service, board).await?))
+    Ok((media_type, shown.bytes(session, board).await?))
 }

@@ -22,7 +22,7 @@ use crate::board::{Board, Change, Commit, Digest, Frame, Revision, SessionChange
 use crate::service::history::blocking;
 use crate::service::image_pins::ImagePin;
 use crate::service::limiter::Permit;
-use crate::service::{Published, Service, ServiceError};
+use crate::service::{Published, Service, ServiceError, SessionHandle};
 use crate::store::{PageMax, Pinned, Store, StoreError};
 
 /// The time after which the export for a stalled reader is aborted, since it holds a thread.
@@ -77,7 +77,7 @@ impl Export {
     }
 }
 
-impl Service {
+impl SessionHandle {
     /// Exports the retained history of a session up to its published board, including what is deleted from now on.
     ///
     /// # Errors
@@ -85,14 +85,16 @@ impl Service {
     /// [`ServiceError::Overloaded`], or [`ServiceError::Compacted`] if less is retained meanwhile: try again with the
     /// newer board. Later errors come with the pieces.
     pub async fn export(&self, now: Arc<Board>) -> Result<Export, ServiceError> {
-        let hold = self.inner.images.pins.session(now.id());
+        let hold = self.service.inner.images.pins.session(now.id());
         // A pin may hold a connection, which must not wait.
-        let turn = self.inner.archives.exports.wait().await?;
-        let pin = self.pin(&now).await?;
-        self.has_its_images(&now).await?;
-        Ok(self.write_out(now, None, pin, (turn, hold)))
+        let turn = self.service.inner.archives.exports.wait().await?;
+        let pin = self.service.pin(&now).await?;
+        self.service.has_its_images(&now).await?;
+        Ok(self.service.write_out(now, None, pin, (turn, hold)))
     }
+}
 
+impl Service {
     /// Starts a thread that writes the archive of this board; `ends` are those of a damaged session.
     pub(super) fn write_out(
         &self,

@@ -199,13 +199,28 @@ impl SessionHandle {
     }
 }
 
+impl SessionHandle {
+    /// Returns a page of the session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Compacted`], or where the store cannot be read.
+    pub async fn history(
+        &self,
+        now: Extent,
+        after: Revision,
+    ) -> Result<Vec<Arc<Commit>>, ServiceError> {
+        self.service.history(now, after).await
+    }
+}
+
 impl Service {
     /// Returns a page of a session's commits after a revision, at most 256 and about 1 MiB; empty at the end.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Compacted`], or where the store cannot be read.
-    pub async fn history(
+    pub(in crate::service) async fn history(
         &self,
         now: Extent,
         after: Revision,

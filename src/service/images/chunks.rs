@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::board::{Board, Digest, Hashing, Image, SessionId};
 use crate::fairness::with_files;
-use crate::service::{Service, ServiceError};
+use crate::service::{ServiceError, SessionHandle};
 use crate::store::StoreError;
 
 /// The bytes of an image read at once; a multiple of three, which base64 turns into four.
@@ -42,13 +42,13 @@ enum Form {
     Plain,
 }
 
-impl Service {
+impl SessionHandle {
     /// Returns the data URL of a stored image, exactly as it was sent. The last piece comes only if the image matches
     /// its digest.
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`].
+    /// As for [`SessionHandle::image`].
     pub async fn image_pieces(
         &self,
         board: &Board,
@@ -64,7 +64,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`].
+    /// As for [`SessionHandle::image`].
     pub async fn image_part(
         &self,
         board: &Board,
@@ -82,10 +82,10 @@ impl Service {
         form: Form,
     ) -> Result<ImagePieces, ServiceError> {
         let session = board.id();
-        let store = Arc::clone(&self.inner.deps.store);
+        let store = Arc::clone(&self.service.inner.deps.store);
         let opened = with_files(move || store.open_blob(session, sha256));
         let opened = opened.await.map_err(|_| ServiceError::Fault)?;
-        let source = opened.map_err(|error| self.image_error(board, error))?;
+        let source = opened.map_err(|error| self.service.image_error(board, error))?;
         let end = part.end.min(bytes);
         let before = part.start.min(end);
         let (wanted, after) = (end - before, bytes - end);

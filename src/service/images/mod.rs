@@ -19,7 +19,7 @@ use super::limiter::WaitLimiter;
 use super::options::Collection;
 use super::sessions::Sessions;
 use super::thumbnails::Thumbnails;
-use super::{ImageBytes, Service, ServiceError};
+use super::{ImageBytes, Service, ServiceError, SessionHandle};
 use crate::board::{Board, Image, Item, Rejected, SessionId, SessionName};
 use crate::fairness::with_files;
 use crate::store::StoreError;
@@ -62,6 +62,18 @@ impl Images {
     }
 }
 
+impl SessionHandle {
+    /// Returns the bytes of a stored image, checked against its digest.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Store`] if the bytes cannot be read or do not match; [`Rejected::NoSession`] if they were
+    /// deleted with their session.
+    pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
+        self.service.read_image(board, image, |bytes| bytes).await
+    }
+}
+
 impl Service {
     /// Stores a write's images under the session that the name belongs to, or will belong to, and pins them there;
     /// `None` if the session was deleted meanwhile.
@@ -98,22 +110,16 @@ impl Service {
         matches!(self.extent(name), Ok(Some(extent)) if extent.session == session)
     }
 
-    /// Returns the bytes of a stored image, checked against its digest.
-    ///
-    /// # Errors
-    ///
-    /// [`ServiceError::Store`] if the bytes cannot be read or do not match; [`Rejected::NoSession`] if they were
-    /// deleted with their session.
-    pub async fn image(&self, board: &Board, image: &Image) -> Result<Vec<u8>, ServiceError> {
-        self.read_image(board, image, |bytes| bytes).await
-    }
-
     /// Returns the data URL of a stored image, exactly as it was sent.
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`].
-    pub async fn image_url(&self, board: &Board, image: &Image) -> Result<String, ServiceError> {
+    /// As for [`SessionHandle::image`].
+    pub(in crate::service) async fn image_url(
+        &self,
+        board: &Board,
+        image: &Image,
+    ) -> Result<String, ServiceError> {
         let own = image.clone();
         self.read_image(board, image, move |bytes| own.data_url(&bytes)).await
     }
@@ -159,8 +165,12 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`].
-    pub async fn whole_text(&self, board: &Board, item: &Item) -> Result<String, ServiceError> {
+    /// As for [`SessionHandle::image`].
+    pub(in crate::service) async fn whole_text(
+        &self,
+        board: &Board,
+        item: &Item,
+    ) -> Result<String, ServiceError> {
         let Some(image) = item.image() else { return Ok(item.text().to_owned()) };
         Ok(item.with_image_text(&self.image_url(board, image).await?))
     }

@@ -180,10 +180,14 @@ async fn a_lost_or_damaged_image_is_found_and_spoils_only_itself() {
     let image = entry.item.image().unwrap();
     let path = dir.path().join(format!("blobs/{}/{}", hurt.id(), image.sha256));
     std::fs::write(&path, b"other").unwrap();
-    assert!(matches!(service.image(&hurt, image).await, Err(ServiceError::Store(_))));
+    assert!(matches!(service.at("s").image(&hurt, image).await, Err(ServiceError::Store(_))));
     let (write, images) = screenshot("hurt", b"hurt".to_vec());
     service.receipt(write, images).await.unwrap();
-    assert_eq!(service.image(&hurt, image).await.unwrap(), b"hurt", "sent again it is whole again");
+    assert_eq!(
+        service.at("s").image(&hurt, image).await.unwrap(),
+        b"hurt",
+        "sent again it is whole again"
+    );
     std::fs::remove_file(&path).unwrap();
     stop(service).await;
     let soundness = check(&*open(dir.path())).unwrap();

@@ -230,7 +230,7 @@ async fn a_session_that_ends_in_a_batch_is_made_again_by_what_follows() {
     assert_eq!(shot.board.id(), post.board.id());
     assert_ne!(shot.board.id(), old.board.id());
     let entry = shot.board.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
-    let image = service.image(&shot.board, entry.item.image().unwrap()).await.unwrap();
+    let image = service.at("s").image(&shot.board, entry.item.image().unwrap()).await.unwrap();
     assert_eq!(image, b"new");
     stop(service).await;
     let commits = commits(dir.path());

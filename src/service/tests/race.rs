@@ -62,7 +62,7 @@ async fn post_and_read(service: &Service, image: String) {
         }
     };
     for entry in receipt.board.log(&LogName::Screenshots).unwrap().iter() {
-        match service.image(&receipt.board, entry.item.image().unwrap()).await {
+        match service.at("s").image(&receipt.board, entry.item.image().unwrap()).await {
             Ok(bytes) => assert!(!bytes.is_empty()),
             Err(ServiceError::Rejected { rejected: Rejected::NoSession { .. }, .. }) => {
                 let now = service.published_here(&name("s")).unwrap();
@@ -192,7 +192,7 @@ async fn a_dropped_screenshot_leaves_nothing() {
         let (post, images) = screenshot("s", n.to_be_bytes().to_vec());
         let receipt = service.receipt(post, images).await.unwrap();
         for entry in receipt.board.log(&LogName::Screenshots).unwrap().iter() {
-            service.image(&receipt.board, entry.item.image().unwrap()).await.unwrap();
+            service.at("s").image(&receipt.board, entry.item.image().unwrap()).await.unwrap();
         }
     }
     toggler.await.unwrap();

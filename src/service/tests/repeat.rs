@@ -177,7 +177,7 @@ async fn a_keyed_screenshot_stores_its_image_once() {
     let log = board.log(&LogName::Screenshots).unwrap();
     assert_eq!((log.len(), board.revision()), (1, Revision(1)));
     let image = log.get(Seq(1)).unwrap().item.image().cloned().unwrap();
-    assert_eq!(service.image(&board, &image).await.unwrap(), b"one");
+    assert_eq!(service.at("s").image(&board, &image).await.unwrap(), b"one");
     stop(service).await;
 }
 

@@ -227,7 +227,7 @@ async fn a_restart_gives_equal_boards() {
     assert_eq!(gone.board.revision(), Revision(5));
     let shots = board(&service, "a");
     let entry = shots.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
-    let image = service.image(&shots, entry.item.image().unwrap()).await.unwrap();
+    let image = service.at("s").image(&shots, entry.item.image().unwrap()).await.unwrap();
     assert_eq!(image, b"a");
     stop(service).await;
 }

@@ -16,7 +16,7 @@ use blackboard_thumbnail::{Bounds, Probe, SNIFFED_BYTES, Thumbnail, Undecodable}
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{Service, ServiceError};
+use super::{Service, ServiceError, SessionHandle};
 use crate::board::{Board, Digest, Image, SessionId};
 use crate::fairness::with_files;
 use crate::store::{FREE_BYTES_MIN, Store, StoreError};
@@ -138,14 +138,14 @@ impl Outline {
     }
 }
 
-impl Service {
+impl SessionHandle {
     /// Returns a representation of an image within bounds and of one of the accepted media types, which should include PNG
     /// and JPEG. `None` if the image cannot be shown. An empty list accepts all, whole and upright or not: it is for readers
     /// that look for themselves.
     ///
     /// # Errors
     ///
-    /// As for [`Service::image`]; [`ServiceError::Overloaded`] if too many wait for thumbnails.
+    /// As for [`SessionHandle::image`]; [`ServiceError::Overloaded`] if too many wait for thumbnails.
     pub async fn shown_image(
         &self,
         board: &Board,
@@ -156,11 +156,11 @@ impl Service {
         shown(self.showable_image(board, image, bounds, accepted).await)
     }
 
-    /// Returns a representation of an image, as [`Service::shown_image`], or the reason why there is none.
+    /// Returns a representation of an image, as [`SessionHandle::shown_image`], or the reason why there is none.
     ///
     /// # Errors
     ///
-    /// As for [`Service::shown_image`]; [`ServiceError::Undecodable`].
+    /// As for [`SessionHandle::shown_image`]; [`ServiceError::Undecodable`].
     pub async fn showable_image(
         &self,
         board: &Board,
@@ -170,16 +170,21 @@ impl Service {
     ) -> Result<ShownImage, ServiceError> {
         let is_accepted = |media_type| accepted.is_empty() || accepted.contains(&media_type);
         let (media_type, size, is_turned) = if accepted.is_empty() {
-            let media_type = self.recognised(board, image).await?.ok_or(Undecodable::Unknown)?;
+            let media_type =
+                self.service.recognised(board, image).await?.ok_or(Undecodable::Unknown)?;
             (media_type, image.size, false)
         } else {
-            let facts = self.examined(board, image.sha256, self.stored(board, image)).await?;
+            let facts = self
+                .service
+                .examined(board, image.sha256, self.service.stored(board, image))
+                .await?;
             (facts.media_type, Some(facts.size), facts.is_turned)
         };
         if is_accepted(media_type) && !is_turned && is_within(bounds, size, image.bytes) {
             return Ok(ShownImage::Stored { media_type: media_type.to_owned() });
         }
-        let known = self.inner.images.thumbnails.known.lock().outlines.get(&(image.sha256, bounds));
+        let known =
+            self.service.inner.images.thumbnails.known.lock().outlines.get(&(image.sha256, bounds));
         let Outline { media_type, bytes, size } = match known {
             Some(outline) => outline?,
             None => Outline::of(&self.thumbnail(board, image, bounds).await?),
@@ -195,7 +200,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// As for [`Service::shown_image`].
+    /// As for [`SessionHandle::shown_image`].
     pub async fn shown_bytes(
         &self,
         board: &Board,
@@ -208,7 +213,7 @@ impl Service {
             let bytes = bytes.clone();
             move || Ok(bytes.to_vec())
         };
-        let Some(facts) = shown(self.examined(board, sha256, read(&bytes)).await)? else {
+        let Some(facts) = shown(self.service.examined(board, sha256, read(&bytes)).await)? else {
             return Ok(None);
         };
         let Facts { media_type, size, is_turned } = facts;
@@ -216,23 +221,25 @@ impl Service {
         if is_accepted && !is_turned && is_within(bounds, Some(size), length) {
             return Ok(Some(Thumbnail { media_type, bytes, size }));
         }
-        shown(self.made(board, sha256, bounds, read(&bytes)).await)
+        shown(self.service.made(board, sha256, bounds, read(&bytes)).await)
     }
 
     /// Returns an image scaled down into bounds, or only converted, from the cache or made now.
     ///
     /// # Errors
     ///
-    /// As for [`Service::showable_image`].
+    /// As for [`SessionHandle::showable_image`].
     pub async fn thumbnail(
         &self,
         board: &Board,
         image: &Image,
         bounds: Bounds,
     ) -> Result<Thumbnail, ServiceError> {
-        self.made(board, image.sha256, bounds, self.stored(board, image)).await
+        self.service.made(board, image.sha256, bounds, self.service.stored(board, image)).await
     }
+}
 
+impl Service {
     /// Returns a function that reads a stored image.
     fn stored(
         &self,

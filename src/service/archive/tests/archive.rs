@@ -17,7 +17,7 @@ use crate::store::{Progress, Reached, Stage, Store};
 
 /// A session's archive, whole.
 pub(crate) async fn out(service: &Service, session: &str) -> String {
-    let mut export = service.export(board(service, session)).await.unwrap();
+    let mut export = service.at("s").export(board(service, session)).await.unwrap();
     let mut archive = String::new();
     while let Some(lines) = export.next().await.unwrap() {
         archive.push_str(&lines);
@@ -159,7 +159,7 @@ async fn an_archive_out_in_and_out_again_is_the_same_to_the_byte() {
     assert_eq!(now.checkpoints(), board_of(&service, "s").checkpoints());
     let shot = now.log(&LogName::Screenshots).unwrap().get(Seq(1)).cloned();
     if let Some(image) = shot.as_ref().and_then(|shot| shot.item.image()) {
-        assert_eq!(service.image(&now, image).await.unwrap(), b"one");
+        assert_eq!(service.at("s").image(&now, image).await.unwrap(), b"one");
     }
     stop(service).await;
 
@@ -284,7 +284,7 @@ async fn an_archive_is_of_one_moment_though_writes_go_on() {
         service.receipt(request("s", &text), vec![]).await.unwrap();
     }
     let shown = board_of(&service, "s");
-    let mut export = service.export(Arc::clone(&shown)).await.unwrap();
+    let mut export = service.at("s").export(Arc::clone(&shown)).await.unwrap();
     let mut archive = export.next().await.unwrap().unwrap();
     for _ in 0..20 {
         service.receipt(request("s", "{\"late\":1}"), vec![]).await.unwrap();
@@ -297,7 +297,7 @@ async fn an_archive_is_of_one_moment_though_writes_go_on() {
     assert_eq!(contents(&board), contents(&shown));
     // What is forgotten meanwhile is in it.
     let whole = out(&service, "t").await;
-    let mut export = service.export(board).await.unwrap();
+    let mut export = service.at("s").export(board).await.unwrap();
     let mut archive = export.next().await.unwrap().unwrap();
     service.at("t").purge(None).await.unwrap();
     while let Some(lines) = export.next().await.unwrap() {
@@ -322,7 +322,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced() {
     }
     let shown = board_of(&service, "s");
     let whole = out(&service, "s").await;
-    let mut export = service.export(Arc::clone(&shown)).await.unwrap();
+    let mut export = service.at("s").export(Arc::clone(&shown)).await.unwrap();
     let mut archive = String::new();
     while let Some(lines) = export.next().await.unwrap() {
         archive += &lines;
@@ -335,7 +335,7 @@ async fn an_archive_is_whole_though_its_base_is_replaced() {
             .unwrap();
     }
     assert!(archive == whole, "an archive is not what it was when it began");
-    let old = service.export(shown).await;
+    let old = service.at("s").export(shown).await;
     assert!(matches!(old, Err(ServiceError::Compacted { .. })), "its beginning is gone");
     drop(export);
     // Besides its base, an archive of it has a first and a last line.

@@ -54,7 +54,7 @@ async fn a_fork_survives_its_source_and_a_restart() {
     assert_eq!(forked.oldest(), Revision(4));
     let shot = forked.log(&LogName::Screenshots).unwrap().get(Seq(1)).unwrap();
     let image = shot.item.image().unwrap();
-    assert_eq!(service.image(&forked, image).await.unwrap(), b"\x89PNG\r\n\x1a\nimage");
+    assert_eq!(service.at("s").image(&forked, image).await.unwrap(), b"\x89PNG\r\n\x1a\nimage");
     stop(service).await;
 }
 

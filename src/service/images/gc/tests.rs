@@ -44,7 +44,11 @@ fn file(dir: &Path, board: &Board, bytes: &[u8]) -> PathBuf {
 
 async fn is_shown(service: &Service, board: &Board, seq: Seq, bytes: &[u8]) -> bool {
     let entry = board.log(&LogName::Screenshots).unwrap().get(seq).unwrap();
-    service.image(board, entry.item.image().unwrap()).await.is_ok_and(|found| found == bytes)
+    service
+        .at("s")
+        .image(board, entry.item.image().unwrap())
+        .await
+        .is_ok_and(|found| found == bytes)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +69,7 @@ async fn deleted_images_go_once_the_history_is_cut() {
     assert!(is_shown(&service, &after, kept, b"kept").await);
     // Whoever still has the board of before is told that it is no more.
     let image = then.log(&LogName::Screenshots).unwrap().get(gone).unwrap().item.image().cloned();
-    let read = service.image(&then, &image.unwrap()).await;
+    let read = service.at("s").image(&then, &image.unwrap()).await;
     assert!(matches!(read, Err(ServiceError::Compacted { oldest: Revision(3) })), "{read:?}");
     let fork = service.at("f").fork(Terms::default(), Arc::clone(&then), name("s"), None).await;
     assert!(matches!(fork, Err(ServiceError::Compacted { .. })), "{fork:?}");
@@ -176,7 +180,7 @@ async fn an_archive_has_images_that_are_forgotten_meanwhile() {
     purge(&service).await;
     let base = board(&service, "s");
     service.reach(&name("s"), base.revision().next(), LONG).await.unwrap();
-    let old = service.export(base).await;
+    let old = service.at("s").export(base).await;
     assert!(matches!(old, Err(ServiceError::Compacted { .. })), "it has lost its images");
     let now = board(&service, "s");
     assert_eq!(now.image_bytes(), 0);
@@ -243,7 +247,7 @@ async fn an_upload_of_what_is_being_collected_keeps_its_image() {
     let now = board(&service, "s");
     for entry in now.log(&LogName::Screenshots).unwrap().iter() {
         let image = entry.item.image().unwrap();
-        assert!(service.image(&now, image).await.is_ok(), "{}", entry.seq);
+        assert!(service.at("s").image(&now, image).await.is_ok(), "{}", entry.seq);
     }
     stop(service).await;
     assert!(check(&open(dir.path())).unwrap().is_sound());

@@ -34,8 +34,8 @@ async fn shown(
     let log = board.log(&LogName::Screenshots).unwrap();
     let image = log.iter().last().unwrap().item.image().unwrap().clone();
     let max_px = Bounds::px(max_px);
-    let shown = service.shown_image(&board, &image, max_px, accepted).await.unwrap();
-    match (&shown, service.thumbnail(&board, &image, max_px).await) {
+    let shown = service.at("s").shown_image(&board, &image, max_px, accepted).await.unwrap();
+    match (&shown, service.at("s").thumbnail(&board, &image, max_px).await) {
         (Some(ShownImage::Made { media_type, bytes, size }), made) => {
             let made = made.unwrap();
             let outline = (made.media_type, made.bytes.len() as u64, made.size);
