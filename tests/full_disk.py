@@ -6,7 +6,7 @@
 Mounts small disks in a mount namespace of its own: file systems in memory (tmpfs), in images of disks (ext4, xfs, btrfs;
 these take root, loop devices and the tools of each), and a directory of btrfs with a quota. As root the server runs as
 another user, who may not use the blocks that ext4 keeps for root; the other program below may. A server fills each in several
-ways in turn: by appends, by images, by settling the journal, by a backup, and by a file of another program that leaves no
+ways in turn: by appends, by images, by compacting the journal, by a backup, and by a file of another program that leaves no
 byte free. Each time every session but two is deleted then: each deletion must succeed, and a write within 10 s of the last
 one. A ledger has what was acknowledged; it is compared while the disk is full, after a kill and a start on it, after the
 deletions, and after another kill and start. A server that starts where no byte is free must say so. `check` must find the store sound. Where no room can be held for deletions (a quota; btrfs filled by another program),

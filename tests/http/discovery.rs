@@ -1,4 +1,4 @@
-//! Recipe for information discovery: agents volunteer for requests that nobody was assigned.
+//! Recipe for information discovery: a main agent posts requests without an assignee, and agents volunteer.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 """Damage of files: reported or harmless, never a silent error; `salvage` rescues the sound sessions.
 
-A store is made by writers that know their boards, in two states. Then one file of a copy is damaged: a bit flipped, a sector
-or a page zeroed, a page written over another, two pages exchanged, its end cut off, the whole file lost, or put back to the
-earlier state. `check` may tell, or a start may refuse, or a read may; what is shown as sound must be the board of the
-session's last revision, unless the log or `check` tells. What a damaged store serves, its salvage has too.
+Writers that know their boards make a store, in two states. Then one file of a copy is damaged: a bit flipped, a sector
+or a page zeroed, a page written over another, two pages exchanged, its end cut off, the whole file lost, or replaced by
+its earlier state. `check`, a start or a read may report it. A session that is shown as sound must have the board of its
+last revision, unless the log or `check` reports the damage. Everything that a damaged store serves is in its salvage
+too.
 """
 
 import http.client
