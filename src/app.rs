@@ -153,9 +153,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let start = tokio::task::spawn_blocking(move || start(&starting));
     let (service, tokens, logins) = start.await.map_err(|_| Error::Panicked)??;
     let shutdown = service.stopping().clone();
-    if service.has_replicas() {
-        tokio::spawn(keep_up(tokens.clone(), logins.clone(), shutdown.clone()));
-    }
+    keep_up(&service, tokens.clone(), logins.clone());
     let edge_options = EdgeOptions {
         allowed_hosts: config.allowed_hosts.clone(),
         cors_origins: config.cors_origins.clone(),
@@ -257,17 +255,23 @@ async fn answer_commands(
     }
 }
 
-/// Takes in the tokens that other servers of the store change, and the logins that they end.
-async fn keep_up(tokens: Tokens, logins: Logins, shutdown: CancellationToken) {
-    let mut ticks = tokio::time::interval(TOKENS_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
-        let (tokens, logins) = (tokens.clone(), logins.clone());
-        let read = move || tokens.refresh().and_then(|()| logins.refresh());
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(read).await {
-            tracing::debug!(%error, "the tokens of other servers are not known");
-        }
+/// Starts to take in the tokens that other servers of the store change, and the logins that they end.
+fn keep_up(service: &Service, tokens: Tokens, logins: Logins) {
+    if !service.has_replicas() {
+        return;
     }
+    let shutdown = service.stopping().clone();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(TOKENS_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+            let (tokens, logins) = (tokens.clone(), logins.clone());
+            let read = move || tokens.refresh().and_then(|()| logins.refresh());
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(read).await {
+                tracing::debug!(%error, "the tokens of other servers are not known");
+            }
+        }
+    });
 }
 
 /// Reserves an address. Nobody can connect before [`listen`].
