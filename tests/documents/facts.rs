@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use blackboard::board::Code;
+use blackboard::board::{COMMIT_KINDS, Code};
 use blackboard::cli::Cli;
 use blackboard::http::Problem;
 use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
@@ -273,6 +273,17 @@ fn the_errors_are_those_of_the_code() {
         |code: &Code| format!("| {} | `{}` | {} |\n", status(*code), code.as_str(), code.meaning());
     let rows: String = codes.iter().map(row).collect();
     is_table("docs/reference/errors.md", "| status | code | meaning and remedy |", &rows);
+}
+
+#[test]
+fn the_stored_changes_are_those_of_the_code() {
+    let text = read(&root().join("docs/storage-format.md"));
+    let (_, text) = text.split_once("Changes are\n").expect("the list of changes");
+    let (list, _) = text.split_once(". They are").expect("its end");
+    let stated: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+    let kinds =
+        COMMIT_KINDS.into_iter().filter(|kind| !["transaction", "unchanged"].contains(kind));
+    assert_eq!(stated, kinds.collect());
 }
 
 #[test]
