@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use blackboard::auth::Scope;
 use blackboard::board::{COMMIT_KINDS, Code};
 use blackboard::cli::Cli;
 use blackboard::http::Problem;
@@ -284,6 +285,13 @@ fn the_stored_changes_are_those_of_the_code() {
     let kinds =
         COMMIT_KINDS.into_iter().filter(|kind| !["transaction", "unchanged"].contains(kind));
     assert_eq!(stated, kinds.collect());
+}
+
+#[test]
+fn the_scopes_are_those_of_the_code() {
+    let row = |scope: Scope| format!("| `{scope}` | {} |\n", scope.meaning());
+    let rows: String = Scope::ALL.map(row).concat();
+    is_table("docs/guide/access.md", "| scope | allows |", &rows);
 }
 
 #[test]
