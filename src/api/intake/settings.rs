@@ -25,41 +25,118 @@ const MOVES_MAX: usize = AGENT_STATES_MAX + Status::BUILT_IN.len();
 /// The text for a history retained as a whole, the default.
 const HISTORY_ALL: &str = "all";
 
-/// A session's settings; an absent member has its default.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SettingsBody {
+macro_rules! settings {
+    ($(
+        $name:ident: $read:expr;
+        $(#[$shown_attribute:meta])+
+        shown: $shown:ty = $show:expr;
+        $(#[$patch_attribute:meta])+
+        patch: $patch:ty;
+    )+) => {
+        /// A session's settings; an absent member has its default.
+        #[derive(Debug, Serialize, ToSchema)]
+        pub(crate) struct SettingsBody {
+            $(
+                $(#[$shown_attribute])+
+                #[serde(skip_serializing_if = "Option::is_none")]
+                $name: Option<$shown>,
+            )+
+        }
+
+        /// Settings to change.
+        #[derive(ToSchema)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "the OpenAPI schema of what `settings_patch` reads")]
+        pub(crate) struct SettingsPatchBody {
+            $(
+                $(#[$patch_attribute])+
+                $name: Option<$patch>,
+            )+
+        }
+
+        impl From<&Settings> for SettingsBody {
+            fn from(settings: &Settings) -> Self {
+                Self { $($name: settings.$name.as_ref().map($show),)+ }
+            }
+        }
+
+        /// Parses the member `settings` of a `PUT` of a session.
+        pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
+            let mut patch = SettingsPatch::default();
+            for (at, value) in members("/settings", object)? {
+                match at.strip_prefix("/settings/").unwrap_or_default() {
+                    $(name if name == stringify!($name) => patch.$name = $read(&at, value)?,)+
+                    _ => return Err(unknown_field(at, &[$(stringify!($name)),+])),
+                }
+            }
+            Ok(patch)
+        }
+    };
+}
+
+// Each setting: its parser, its form in answers, and that in requests. Schemas are of the types below them.
+settings! {
+    history_keys: nullable(history_keys);
     /// The members of trajectories and memories that a prompt shows; all if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    history_keys: Option<Vec<String>>,
+    shown: Vec<String> = Clone::clone;
+    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
+    #[schema(required = false, max_items = 256)]
+    patch: Vec<String>;
+
+    screenshot_to_memory: nullable(flag);
     /// True if posted screenshots are kept; true if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    screenshot_to_memory: Option<bool>,
+    shown: bool = Clone::clone;
+    /// True if posted screenshots are kept; null is the default, true.
+    #[schema(required = false)]
+    patch: bool;
+
+    max_items: nullable(max_items);
     /// The maximum number of items in its logs; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::max_items)]
-    max_items: Option<MaxItems>,
+    shown: MaxItems = Clone::clone;
+    #[schema(required = false, schema_with = schema::settings::max_items_patch)]
+    patch: MaxItems;
+
+    ttl: nullable(ttl_member);
     /// The lifetime of the session after its last write; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "30d")]
-    ttl: Option<String>,
+    shown: String = ToString::to_string;
+    /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
+    /// `36500d`; null is unlimited.
+    #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
+    patch: String;
+
+    history: history;
     /// The retained history; all of it if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::history)]
-    history: Option<HistoryBody>,
+    shown: HistoryBody = |history| (*history).into();
+    #[schema(required = false, schema_with = schema::settings::history_patch)]
+    patch: String;
+
+    agent_states: nullable(agent_states);
     /// The statuses that the session's agents may have besides the built-in ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesBody>>)]
-    agent_states: Option<AgentStates>,
+    shown: AgentStates = Clone::clone;
+    #[schema(required = false, schema_with = schema::settings::agent_states_patch)]
+    patch: BTreeMap<String, MovesBody>;
+
+    profiles: nullable(profiles);
     /// The session's prompt profiles, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    profiles: Option<PromptProfilesBody>,
+    shown: PromptProfilesBody = Into::into;
+    #[schema(required = false, schema_with = schema::profiles::profiles_patch)]
+    patch: PromptProfilesBody;
+
+    cost_max: nullable(cost_max);
     /// The budget of all agents together, in the unit of `cost`; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 12.5)]
-    cost_max: Option<f64>,
+    shown: f64 = |max| max.cost().to_f64();
+    /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
+    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
+    #[schema(required = false, minimum = 0, maximum = 1e9, example = 12.5)]
+    patch: f64;
 }
 
 /// The retained history: a number of revisions, or an age or a size with its unit.
@@ -93,90 +170,16 @@ pub(crate) struct MovesBody {
     to: Vec<String>,
 }
 
-/// Settings to change.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of what `settings_patch` reads")]
-pub(crate) struct SettingsPatchBody {
-    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
-    #[schema(required = false, max_items = 256)]
-    history_keys: Option<Vec<String>>,
-    /// True if posted screenshots are kept; null is the default, true.
-    #[schema(required = false)]
-    screenshot_to_memory: Option<bool>,
-    #[schema(required = false, schema_with = schema::settings::max_items_patch)]
-    max_items: Option<MaxItems>,
-    /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
-    /// `36500d`; null is unlimited.
-    #[schema(required = false, example = "30d", pattern = "^0*[1-9][0-9]*(ms|s|m|h|d)$")]
-    ttl: Option<String>,
-    #[schema(required = false, schema_with = schema::settings::history_patch)]
-    history: Option<String>,
-    #[schema(required = false, schema_with = schema::settings::agent_states_patch)]
-    agent_states: Option<BTreeMap<String, MovesBody>>,
-    #[schema(required = false, schema_with = schema::profiles::profiles_patch)]
-    profiles: Option<PromptProfilesBody>,
-    /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
-    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
-    #[schema(required = false, minimum = 0, maximum = 1e9, example = 12.5)]
-    cost_max: Option<f64>,
-}
-
-impl From<&Settings> for SettingsBody {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            history_keys: settings.history_keys.clone(),
-            screenshot_to_memory: settings.screenshot_to_memory,
-            max_items: settings.max_items,
-            ttl: settings.ttl.map(String::from),
-            history: settings.history.map(HistoryBody::from),
-            agent_states: settings.agent_states.clone(),
-            profiles: settings.profiles.as_ref().map(PromptProfilesBody::from),
-            cost_max: settings.cost_max.map(|max| max.cost().to_f64()),
-        }
-    }
-}
-
-/// The members of `settings`.
-const SETTINGS: [&str; 8] = [
-    "history_keys",
-    "screenshot_to_memory",
-    "max_items",
-    "ttl",
-    "history",
-    "agent_states",
-    "profiles",
-    "cost_max",
-];
-
 /// The members of `max_items`.
 const MAX_ITEMS: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
 
-/// Parses the member `settings` of a `PUT` of a session.
-pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
-    let mut patch = SettingsPatch::default();
-    for (at, value) in members("/settings", object)? {
-        match at.as_str() {
-            "/settings/history_keys" => patch.history_keys = set(&at, value, history_keys)?,
-            "/settings/screenshot_to_memory" => patch.screenshot_to_memory = set(&at, value, flag)?,
-            "/settings/max_items" => patch.max_items = set(&at, value, max_items)?,
-            "/settings/ttl" => patch.ttl = set(&at, value, ttl_member)?,
-            "/settings/history" => patch.history = history(&at, value)?,
-            "/settings/agent_states" => patch.agent_states = set(&at, value, agent_states)?,
-            "/settings/profiles" => patch.profiles = set(&at, value, profiles)?,
-            "/settings/cost_max" => patch.cost_max = set(&at, value, cost_max)?,
-            _ => return Err(unknown_field(at, &SETTINGS)),
-        }
-    }
-    Ok(patch)
-}
-
-fn set<T>(
-    at: &str,
-    value: &str,
+/// Returns the parser of a member that null resets.
+fn nullable<T>(
     read: impl Fn(&str, &str) -> Result<T, Refusal>,
-) -> Result<Set<T>, Refusal> {
-    if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
+) -> impl Fn(&str, &str) -> Result<Set<T>, Refusal> {
+    move |at, value| {
+        if json::kind(value) == Kind::Null { Ok(Set::Reset) } else { read(at, value).map(Set::To) }
+    }
 }
 
 /// Parses a budget.
