@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use blackboard::auth::Scope;
-use blackboard::board::{COMMIT_KINDS, Code};
+use blackboard::board::{COMMIT_KINDS, Code, PromptFormat};
 use blackboard::cli::Cli;
 use blackboard::http::Problem;
 use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
@@ -285,6 +285,16 @@ fn the_stored_changes_are_those_of_the_code() {
     let kinds =
         COMMIT_KINDS.into_iter().filter(|kind| !["transaction", "unchanged"].contains(kind));
     assert_eq!(stated, kinds.collect());
+}
+
+#[test]
+fn the_formats_of_prompts_are_those_of_the_code() {
+    let text = read(&root().join("docs/guide/prompts.md"));
+    let (_, table) = text.split_once("| `format` |").expect("the table of formats");
+    let (table, _) = table.split_once("\n\n").expect("its end");
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| `")?.split_once('`'));
+    let stated: Vec<&str> = rows.map(|(name, _)| name).collect();
+    assert_eq!(stated, PromptFormat::NAMED.map(|(name, _)| name));
 }
 
 #[test]
