@@ -22,8 +22,8 @@ use blackboard::auth::Caller;
 use blackboard::board::stored::{Body, decode_commit, encode_commit};
 use blackboard::board::{
     Board, BoardCommand, Command, Commit, Decision, Frame, Headings, Item, LogCommand, LogName,
-    Moment, Nonce, Policy, PromptPart, Revision, Run, SessionId, Terms, Timestamp, Write, apply,
-    decide, json,
+    Moment, Nonce, Policy, PromptFormat, PromptPart, Revision, Run, SessionId, Terms, Timestamp,
+    Write, apply, decide, json,
 };
 use blackboard::clock::Clock;
 use blackboard::prompt::{
@@ -253,8 +253,8 @@ impl Prompt {
 
     /// What its body is made of, the items' texts being there already.
     fn segments(&self) -> Vec<Bytes> {
-        let (syntax, headings) = (Syntax::Chat, Headings::default());
-        let (begin, end) = (syntax.text_begin(), syntax.text_end());
+        let (syntax, headings) = (Syntax::of(PromptFormat::Parts).unwrap(), Headings::default());
+        let (begin, end) = (syntax.text_begin, syntax.text_end);
         let mut all = vec![Bytes::from(format!("[{begin}{}{end}", opening(&headings)))];
         for name in LogName::BOARD.into_iter().take(3) {
             let mut comma = LIST_COMMA.len();

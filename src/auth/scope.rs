@@ -5,48 +5,65 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Reads boards.
-    Read,
-    /// Writes to boards.
-    Write,
-    /// Grants everything: purges, imports, and all that the other scopes allow.
-    Admin,
-    /// Lets an agent's token read the memories of other agents too.
-    #[serde(rename = "memory:read")]
-    MemoryRead,
+macro_rules! scopes {
+    ($($(#[doc = $meaning:literal])+ $scope:ident $word:literal;)+) => {
+        /// A scope.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Scope {
+            $($(#[doc = $meaning])+ #[serde(rename = $word)] $scope,)+
+        }
+
+        impl Scope {
+            /// All scopes.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$scope),+];
+
+            /// Returns the scope's word.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$scope => $word,)+
+                }
+            }
+
+            /// Returns what the scope allows, for documents.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$scope => concat!($($meaning),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+// `docs/guide/access.md` has the meanings; a test writes them there.
+scopes! {
+    /// Reading, listing and following.
+    Read "read";
+    /// Writing; `add`, `append`, JSON Patch and a transaction's tests need `read` too, since their
+    /// answers tell present values.
+    Write "write";
+    /// All of it, and purges, changes of `history`, and imports of archives.
+    Admin "admin";
+    /// A token of an agent may read other agents' memories.
+    MemoryRead "memory:read";
 }
 
 /// An unknown scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a scope; scopes are read, write, admin and memory:read")]
+#[error("{0:?} is not a scope; scopes are {known}", known = known())]
 pub struct InvalidScope(String);
 
+/// Returns the words of all scopes in one phrase.
+fn known() -> String {
+    let words = Scope::ALL.map(Scope::as_str);
+    let (last, others) = words.split_last().unwrap_or((&"", &[]));
+    format!("{} and {last}", others.join(", "))
+}
+
 impl Scope {
-    /// All scopes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Admin, Self::MemoryRead];
-
-    /// Returns the scope's word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-            Self::MemoryRead => "memory:read",
-        }
-    }
-
     const fn bit(self) -> u8 {
-        match self {
-            Self::Read => 1,
-            Self::Write => 2,
-            Self::Admin => 4,
-            Self::MemoryRead => 8,
-        }
+        1 << self as u8
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Caller;
-use crate::board::{Change, Commit, LogName, Restored, SessionChange, SessionName};
+use crate::board::{Change, Commit, LogName, Part, Restored, SessionChange, SessionName};
 
 impl Caller {
     /// A commit as it may see it: that there was one, and of its changes those that it may see.
@@ -62,27 +62,16 @@ fn is_seen(
     sees: impl Fn(&LogName) -> bool,
     reaches: impl Fn(&SessionName) -> bool,
 ) -> bool {
-    match change {
-        Change::Session(SessionChange::Restored(restored)) => {
-            restored.logs.iter().all(|(log, _)| sees(log))
-        }
-        Change::Session(SessionChange::Adopted { fork_of: Some(origin), .. }) => reaches(origin),
-        Change::Log(log, _) => sees(log),
-        Change::Session(
-            SessionChange::Created { .. }
-            | SessionChange::Configured { .. }
-            | SessionChange::Deleted
-            | SessionChange::Adopted { fork_of: None, .. }
-            | SessionChange::ImagesForgotten { .. }
-            | SessionChange::BudgetExhausted
-            | SessionChange::BlobPut { .. },
-        )
-        | Change::State(_, _)
-        | Change::Agent(_, _)
-        | Change::Request(_, _)
-        | Change::Expired(_)
-        | Change::Awaited { .. }
-        | Change::Planned { .. }
-        | Change::Checkpoint(_, _) => true,
+    match change.facts().part {
+        Part::Restored(restored) => restored.logs.iter().all(|(log, _)| sees(log)),
+        Part::Adopted(Some(origin)) => reaches(origin),
+        Part::Log(log) => sees(log),
+        Part::Adopted(None)
+        | Part::Unnamed
+        | Part::Session
+        | Part::State(_)
+        | Part::Merged(..)
+        | Part::Agent(_)
+        | Part::AgentWithMemory(_) => true,
     }
 }

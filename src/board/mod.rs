@@ -29,8 +29,9 @@ pub use command::{
 pub use commit::apply::apply;
 pub use commit::restored::{Restored, RestoredLog};
 pub use commit::{
-    AgentChange, COMMIT_ITEMS_MAX, Change, CheckpointChange, Commit, IMAGES_FORGOTTEN_MAX,
-    LogChange, RequestChange, SessionChange, StateChange,
+    AgentChange, COMMIT_ITEMS_MAX, COMMIT_KINDS, Change, CheckpointChange, Commit, Contents, Facts,
+    IMAGES_FORGOTTEN_MAX, Indexed, LogChange, Note, Part, RequestChange, SessionChange,
+    StateChange,
 };
 pub use decide::{
     Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use blackboard::board::Code;
+use blackboard::auth::Scope;
+use blackboard::board::{COMMIT_KINDS, Code, PromptFormat};
 use blackboard::cli::Cli;
 use blackboard::http::Problem;
 use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
@@ -273,6 +274,34 @@ fn the_errors_are_those_of_the_code() {
         |code: &Code| format!("| {} | `{}` | {} |\n", status(*code), code.as_str(), code.meaning());
     let rows: String = codes.iter().map(row).collect();
     is_table("docs/reference/errors.md", "| status | code | meaning and remedy |", &rows);
+}
+
+#[test]
+fn the_stored_changes_are_those_of_the_code() {
+    let text = read(&root().join("docs/storage-format.md"));
+    let (_, text) = text.split_once("Changes are\n").expect("the list of changes");
+    let (list, _) = text.split_once(". They are").expect("its end");
+    let stated: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();
+    let kinds =
+        COMMIT_KINDS.into_iter().filter(|kind| !["transaction", "unchanged"].contains(kind));
+    assert_eq!(stated, kinds.collect());
+}
+
+#[test]
+fn the_formats_of_prompts_are_those_of_the_code() {
+    let text = read(&root().join("docs/guide/prompts.md"));
+    let (_, table) = text.split_once("| `format` |").expect("the table of formats");
+    let (table, _) = table.split_once("\n\n").expect("its end");
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| `")?.split_once('`'));
+    let stated: Vec<&str> = rows.map(|(name, _)| name).collect();
+    assert_eq!(stated, PromptFormat::NAMED.map(|(name, _)| name));
+}
+
+#[test]
+fn the_scopes_are_those_of_the_code() {
+    let row = |scope: Scope| format!("| `{scope}` | {} |\n", scope.meaning());
+    let rows: String = Scope::ALL.map(row).concat();
+    is_table("docs/guide/access.md", "| scope | allows |", &rows);
 }
 
 #[test]

@@ -6,10 +6,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::schema::pattern;
 use crate::api::schema::shapes::PART;
-use crate::board::{
-    AgentChange, AgentName, Change, Commit, Due, Json, LogName, SessionChange, StateChange,
-    StatePath, TraceId, json,
-};
+use crate::board::{AgentName, Change, Commit, Json, LogName, Part, StatePath, TraceId, json};
 
 /// The maximum number of parts in `on`.
 const ON_MAX: usize = 100;
@@ -61,20 +58,12 @@ impl Wanted {
             return None;
         }
         let Some(on) = &self.on else { return Some(commit.changes.iter().collect()) };
-        let wanted = |change: &&Change| changes_all(change) || on.iter().any(|on| on.is_in(change));
+        let wanted = |change: &&Change| {
+            change.facts().part.is_whole() || on.iter().any(|on| on.is_in(change))
+        };
         let changes: Vec<_> = commit.changes.iter().filter(wanted).collect();
         (!changes.is_empty()).then_some(changes)
     }
-}
-
-/// Returns true if the change may affect the whole session.
-fn changes_all(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::Session(
-            SessionChange::Deleted | SessionChange::Restored(_) | SessionChange::Adopted { .. }
-        ) | Change::Expired(Due::Session)
-    )
 }
 
 impl On {
@@ -103,28 +92,15 @@ impl On {
 
     /// Returns true if the change is to this part.
     fn is_in(&self, change: &Change) -> bool {
-        match change {
-            Change::Log(log, _) => self.is_log(log),
-            Change::State(
-                path,
-                StateChange::Put { .. }
-                | StateChange::Set { .. }
-                | StateChange::Appended { .. }
-                | StateChange::Removed,
-            )
-            | Change::Expired(Due::State(path)) => self.meets(path),
-            Change::State(path, StateChange::Merged { patch }) => self.is_merged(path, patch),
-            Change::Agent(agent, AgentChange::Put { .. }) => self.is_agent(agent),
-            Change::Agent(agent, AgentChange::Removed) => {
+        match change.facts().part {
+            Part::Log(log) => self.is_log(log),
+            Part::State(path) => self.meets(path),
+            Part::Merged(path, patch) => self.is_merged(path, patch),
+            Part::Agent(agent) => self.is_agent(agent),
+            Part::AgentWithMemory(agent) => {
                 self.is_agent(agent) || self.is_log(&LogName::Memory(agent.clone()))
             }
-            Change::Request(_, _) | Change::Planned { .. } | Change::Expired(Due::Claim(_)) => {
-                self.is_log(&LogName::Requests)
-            }
-            Change::Awaited { .. } | Change::Expired(Due::Question(_)) => {
-                self.is_log(&LogName::Questions)
-            }
-            Change::Session(_) | Change::Expired(Due::Session) | Change::Checkpoint(_, _) => false,
+            Part::Unnamed | Part::Session | Part::Restored(_) | Part::Adopted(_) => false,
         }
     }
 

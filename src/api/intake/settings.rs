@@ -28,41 +28,103 @@ const MOVES_MAX: usize = AGENT_STATES_MAX + Status::BUILT_IN.len();
 /// The text for a history retained as a whole, the default.
 const HISTORY_ALL: &str = "all";
 
-/// A session's settings; an absent member has its default.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SettingsBody {
+macro_rules! settings {
+    ($(
+        $name:ident $word:literal:
+        $(#[$attribute:meta])+
+        shown: $shown:ty = $show:expr;
+        $(#[doc = $about:literal])*
+        change: $kind:ty;
+    )+) => {
+        /// A session's settings; an absent member has its default.
+        #[derive(Debug, Serialize, ToSchema)]
+        pub(crate) struct SettingsBody {
+            $(
+                $(#[$attribute])+
+                #[serde(skip_serializing_if = "Option::is_none")]
+                $name: Option<$shown>,
+            )+
+        }
+
+        inputs! {
+            /// Settings to change.
+            SettingsInput as "SettingsPatchBody" {
+                $(
+                    $(#[doc = $about])*
+                    $name $word: $kind = Set::Keep,
+                )+
+            }
+        }
+
+        impl From<&Settings> for SettingsBody {
+            fn from(settings: &Settings) -> Self {
+                Self { $($name: settings.$name.as_ref().map($show),)+ }
+            }
+        }
+
+        /// Parses the member `settings` of a `PUT` of a session.
+        pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
+            let SettingsInput { $($name),+ } = part("/settings", object)?;
+            Ok(SettingsPatch { $($name),+ })
+        }
+    };
+}
+
+// Each setting: its form in answers, and its kind in requests, of those below.
+settings! {
+    history_keys "history_keys":
     /// The members of trajectories and memories that a prompt shows; all if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    history_keys: Option<Vec<String>>,
+    shown: Vec<String> = Clone::clone;
+    /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
+    change: HistoryKeys;
+
+    screenshot_to_memory "screenshot_to_memory":
     /// True if posted screenshots are kept; true if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    screenshot_to_memory: Option<bool>,
+    shown: bool = Clone::clone;
+    /// True if posted screenshots are kept; null is the default, true.
+    change: SetFlag;
+
+    max_items "max_items":
     /// The maximum number of items in its logs; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::max_items)]
-    max_items: Option<MaxItems>,
+    shown: MaxItems = Clone::clone;
+    change: SetMaxItems;
+
+    ttl "ttl":
     /// The lifetime of the session after its last write; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "30d")]
-    ttl: Option<String>,
+    shown: String = ToString::to_string;
+    /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
+    /// `36500d`; null is unlimited.
+    change: SetTtl;
+
+    history "history":
     /// The retained history; all of it if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, schema_with = schema::settings::history)]
-    history: Option<HistoryBody>,
+    shown: HistoryBody = |history| (*history).into();
+    change: SetHistory;
+
+    agent_states "agent_states":
     /// The statuses that the session's agents may have besides the built-in ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<BTreeMap<String, MovesInput>>)]
-    agent_states: Option<AgentStates>,
+    shown: AgentStates = Clone::clone;
+    change: SetStates;
+
+    profiles "profiles":
     /// The session's prompt profiles, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    profiles: Option<PromptProfilesBody>,
+    shown: PromptProfilesBody = Into::into;
+    change: SetProfiles;
+
+    cost_max "cost_max":
     /// The budget of all agents together, in the unit of `cost`; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 12.5)]
-    cost_max: Option<f64>,
+    shown: f64 = |max| max.cost().to_f64();
+    /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
+    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
+    change: SetCost;
 }
 
 /// The retained history: a number of revisions, or an age or a size with its unit.
@@ -120,24 +182,6 @@ kinds! {
 }
 
 inputs! {
-    /// Settings to change.
-    SettingsInput as "SettingsPatchBody" {
-        /// The members of trajectories and memories that a prompt shows, each of at most 256 bytes; null shows all.
-        history_keys "history_keys": HistoryKeys = Set::Keep,
-        /// True if posted screenshots are kept; null is the default, true.
-        screenshot_to_memory "screenshot_to_memory": SetFlag = Set::Keep,
-        max_items "max_items": SetMaxItems = Set::Keep,
-        /// The lifetime of the session after its last write: a whole number with `ms`, `s`, `m`, `h` or `d`, at most
-        /// `36500d`; null is unlimited.
-        ttl "ttl": SetTtl = Set::Keep,
-        history "history": SetHistory = Set::Keep,
-        agent_states "agent_states": SetStates = Set::Keep,
-        profiles "profiles": SetProfiles = Set::Keep,
-        /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
-        /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
-        cost_max "cost_max": SetCost = Set::Keep,
-    }
-
     /// The predecessors and successors of a status that the session adds.
     MovesInput as "MovesBody" {
         /// The statuses that may precede it, built in or of this session; none if absent.
@@ -156,47 +200,8 @@ fn names_or_null(max: usize) -> ArrayBuilder {
     array.items(text()).max_items(Some(max))
 }
 
-impl From<&Settings> for SettingsBody {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            history_keys: settings.history_keys.clone(),
-            screenshot_to_memory: settings.screenshot_to_memory,
-            max_items: settings.max_items,
-            ttl: settings.ttl.map(String::from),
-            history: settings.history.map(HistoryBody::from),
-            agent_states: settings.agent_states.clone(),
-            profiles: settings.profiles.as_ref().map(PromptProfilesBody::from),
-            cost_max: settings.cost_max.map(|max| max.cost().to_f64()),
-        }
-    }
-}
-
 /// The members of `max_items`.
 const MAX_ITEMS: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
-
-/// Parses the member `settings` of a `PUT` of a session.
-pub(crate) fn settings_patch(object: &str) -> Result<SettingsPatch, Refusal> {
-    let SettingsInput {
-        history_keys,
-        screenshot_to_memory,
-        max_items,
-        ttl,
-        history,
-        agent_states,
-        profiles,
-        cost_max,
-    } = part("/settings", object)?;
-    Ok(SettingsPatch {
-        history_keys,
-        screenshot_to_memory,
-        max_items,
-        ttl,
-        history,
-        agent_states,
-        profiles,
-        cost_max,
-    })
-}
 
 fn set<T>(
     at: &str,

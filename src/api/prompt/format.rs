@@ -23,7 +23,7 @@ pub(super) struct Texts<'a> {
     pub(super) spec: &'a PromptSpec,
     addresses: &'a ImageAddresses,
     /// The JSON syntax; `None` for Markdown.
-    pub(super) syntax: Option<Syntax>,
+    pub(super) syntax: Option<&'static Syntax>,
     pub(super) estimator: Estimator,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Texts<'a> {
 
     /// Returns the limits of images; `None` if they are shown as they were sent.
     pub(super) fn limits(&self) -> Option<ImageLimits> {
-        self.syntax.and_then(Syntax::image_limits)
+        self.syntax.and_then(|syntax| syntax.image_limits)
     }
 
     /// Returns the form of items.
@@ -174,7 +174,7 @@ impl<'a> Texts<'a> {
 
     /// Returns true if the end of the prefix to cache is to be marked.
     pub(super) fn marks(&self) -> bool {
-        let marked = self.syntax.and_then(Syntax::marked_text_end);
+        let marked = self.syntax.and_then(|syntax| syntax.marked_text_end);
         self.spec.cache_marks && marked.is_some()
     }
 

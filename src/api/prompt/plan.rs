@@ -286,7 +286,7 @@ async fn decide_address(
     board: &Board,
     (image, (width, height)): (&Image, (u32, u32)),
     bounds: Bounds,
-    syntax: Syntax,
+    syntax: &Syntax,
 ) -> Result<Shows, ServiceError> {
     let shown_within =
         async |bounds| session.shown_image(board, image, bounds, syntax.media_types()).await;

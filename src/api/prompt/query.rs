@@ -21,6 +21,7 @@ use crate::board::{
     PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX,
     PROMPT_TOKENS_MAX, PromptFormat, PromptPart, PromptProfile, Revision, TextKeys, Tokenizer,
 };
+use crate::prompt::Syntax;
 
 /// The version of what prompts look like, as a part of their tags: a new server may write another text for the same board.
 const RENDERING: u32 = 2;
@@ -160,12 +161,9 @@ impl PromptQuery {
             seen_by: all.agent,
             screenshots: all.screenshots.map(count),
             // An inline image is of no use in the middle of a text.
-            images: all.images.unwrap_or(match format {
-                PromptFormat::Markdown => ImagesShown::Url,
-                PromptFormat::Parts
-                | PromptFormat::Responses
-                | PromptFormat::Anthropic
-                | PromptFormat::Gemini => ImagesShown::Inline,
+            images: all.images.unwrap_or(match Syntax::of(format) {
+                Some(_) => ImagesShown::Inline,
+                None => ImagesShown::Url,
             }),
             max_px: all.max_px.and_then(|max| NonZeroU32::try_from(max).ok()),
             cache_marks: all.cache_marks.unwrap_or_default(),

@@ -12,7 +12,7 @@ use super::selection::Selected;
 use crate::api::segments::Segments;
 use crate::api::yielding::Turns;
 use crate::board::{Board, Image, Log, LogName};
-use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax, image_value};
+use crate::prompt::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, image_value};
 use crate::service::{ServiceError, ShownImage};
 
 /// The number of list items in a text if the prefix to cache is marked. A provider does not find a growing text in
@@ -72,15 +72,15 @@ impl<'a> Renderer<'a> {
     fn text_begin(&mut self) {
         self.begin();
         if let Some(syntax) = self.texts.syntax {
-            self.out.push_str(syntax.text_begin());
+            self.out.push_str(syntax.text_begin);
         }
     }
 
     fn text_end(&mut self) {
         let Some(syntax) = self.texts.syntax else { return };
         let is_marked = self.marked.is_some_and(|marked| marked + 1 == self.parts);
-        let end = syntax.marked_text_end().filter(|_| is_marked);
-        self.out.push_str(end.unwrap_or(syntax.text_end()));
+        let end = syntax.marked_text_end.filter(|_| is_marked);
+        self.out.push_str(end.unwrap_or(syntax.text_end));
     }
 
     fn text(&mut self, text: &str) {
@@ -206,7 +206,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn image_end(&mut self) {
-        let end = self.texts.syntax.map(Syntax::image_end);
+        let end = self.texts.syntax.map(|syntax| syntax.image_end);
         self.out.push_str(end.unwrap_or(self.texts.image_end()));
     }
 

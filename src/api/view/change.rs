@@ -9,8 +9,8 @@ use crate::api::address::{agent_url, entry_url, image_url, log_path, log_url, st
 use crate::api::intake::settings::SettingsBody;
 use crate::api::push;
 use crate::board::{
-    AgentChange, AgentName, Change, Commit, Digest, Due, Item, Json, Labels, LogChange, LogName,
-    Plan, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings,
+    AgentChange, AgentName, Change, Commit, Contents, Digest, Due, Item, Json, Labels, LogChange,
+    LogName, Plan, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings,
     StateChange, StatePath, Timestamp, json,
 };
 
@@ -22,44 +22,6 @@ const FORGOTTEN_BYTES: usize = 67;
 
 /// The maximum bytes of a seq in a list.
 const SEQ_BYTES: usize = 17;
-
-/// The kinds of commits: the kinds of changes, and two that no change has.
-pub(crate) const KINDS: [&str; 34] = [
-    "created",
-    "configured",
-    "deleted",
-    "appended",
-    "cleared",
-    "removed",
-    "updated",
-    "state_put",
-    "state_set",
-    "state_merged",
-    "state_appended",
-    "state_removed",
-    "agent_put",
-    "agent_removed",
-    "claimed",
-    "released",
-    "finished",
-    "failed",
-    "retried",
-    "planned",
-    "state_expired",
-    "claim_expired",
-    "question_expired",
-    "session_expired",
-    "awaited",
-    "checkpoint_put",
-    "checkpoint_removed",
-    "restored",
-    "adopted",
-    "images_forgotten",
-    "budget_exhausted",
-    "blob_put",
-    "transaction",
-    "unchanged",
-];
 
 /// The form in which a change is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,45 +78,15 @@ pub(crate) fn write_commit(
 
 /// Returns the bytes of a change's contents, without the text around them.
 fn contents(change: &Change) -> usize {
-    let of = |items: &[Item]| items.iter().map(|item| item.text().len()).sum::<usize>();
     let text = |json: &Json| json.text().len();
-    match change {
-        Change::Log(_, LogChange::Appended { .. } | LogChange::Updated { .. }) => {
-            of(change.items())
-        }
-        Change::State(_, StateChange::Put { value, .. } | StateChange::Set { value, .. }) => {
-            text(value)
-        }
-        Change::State(_, StateChange::Merged { patch, .. }) => text(patch),
-        Change::State(_, StateChange::Appended { elements, .. }) => elements.iter().map(text).sum(),
-        Change::Agent(_, AgentChange::Put { profile, .. }) => profile.item().text().len(),
-        Change::Request(_, RequestChange::Finished { result, .. }) => {
-            result.as_ref().map_or(0, text)
-        }
-        Change::Request(_, RequestChange::Failed { reason }) => reason.as_ref().map_or(0, text),
-        Change::Planned { plan, .. } => plan.after.len() * SEQ_BYTES,
-        Change::Session(SessionChange::ImagesForgotten { images }) => {
-            images.len() * FORGOTTEN_BYTES
-        }
-        Change::Session(
-            SessionChange::Created { .. }
-            | SessionChange::Configured { .. }
-            | SessionChange::Deleted
-            | SessionChange::Restored(_)
-            | SessionChange::Adopted { .. }
-            | SessionChange::BudgetExhausted
-            | SessionChange::BlobPut { .. },
-        )
-        | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
-        | Change::State(_, StateChange::Removed)
-        | Change::Agent(_, AgentChange::Removed)
-        | Change::Request(
-            _,
-            RequestChange::Claimed { .. } | RequestChange::Released | RequestChange::Retried,
-        )
-        | Change::Expired(_)
-        | Change::Awaited { .. }
-        | Change::Checkpoint(_, _) => 0,
+    match change.facts().contents {
+        Contents::Items(items) => items.iter().map(|item| item.text().len()).sum(),
+        Contents::Value(_, value) => text(value),
+        Contents::Values(values) => values.iter().map(text).sum(),
+        Contents::Profile(profile) => profile.item().text().len(),
+        Contents::Requests(requests) => requests.len() * SEQ_BYTES,
+        Contents::Images(images) => images.len() * FORGOTTEN_BYTES,
+        Contents::Nothing | Contents::Settings(..) | Contents::Blob(_) | Contents::Restored(_) => 0,
     }
 }
 
@@ -240,7 +172,7 @@ impl Writer<'_> {
                 self.number("bytes", *bytes);
                 self.text("media_type", media_type.as_str());
             }
-            Change::Session(SessionChange::Deleted | SessionChange::BudgetExhausted)
+            Change::Session(SessionChange::Deleted | SessionChange::Noted(_))
             | Change::Expired(Due::Session) => {}
         }
         self.out.push('}');

@@ -6,8 +6,7 @@
 use super::{Misfit, REVISION_MAX, admit, admit_default};
 use crate::board::commit::restored::Restored;
 use crate::board::commit::{
-    AgentChange, COMMIT_ITEMS_MAX, Change, Commit, IMAGES_FORGOTTEN_MAX, LogChange, RequestChange,
-    SessionChange, StateChange,
+    COMMIT_ITEMS_MAX, Change, Commit, Contents, IMAGES_FORGOTTEN_MAX, LogChange, SessionChange,
 };
 use crate::board::decide::check_fields;
 use crate::board::json;
@@ -235,51 +234,21 @@ impl Bounds {
     }
 
     fn check_change(self, change: &Change) -> Result<(), Foreign> {
-        change.items().iter().try_for_each(check_item)?;
-        match change {
-            Change::Session(
-                SessionChange::Created { settings, labels, .. }
-                | SessionChange::Configured { settings, labels },
-            ) => check_settings(settings, labels),
-            Change::Agent(_, AgentChange::Put { profile, .. }) => check_profile(profile),
-            Change::State(_, StateChange::Put { value, expires_at, .. }) => {
-                check_json(value)?;
-                expires_at.map_or(Ok(()), |at| self.end(at))
+        let facts = change.facts();
+        match facts.contents {
+            Contents::Settings(settings, labels) => check_settings(settings, labels)?,
+            Contents::Items(items) => items.iter().try_for_each(check_item)?,
+            Contents::Value(_, value) => check_json(value)?,
+            Contents::Values(values) => values.iter().try_for_each(check_json)?,
+            Contents::Profile(profile) => check_profile(profile)?,
+            Contents::Images(images) => {
+                check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")?;
             }
-            Change::State(
-                _,
-                StateChange::Set { value, .. } | StateChange::Merged { patch: value, .. },
-            ) => check_json(value),
-            Change::State(_, StateChange::Appended { elements, .. }) => {
-                elements.iter().try_for_each(check_json)
-            }
-            Change::Request(_, RequestChange::Claimed { expires_at, .. }) => self.end(*expires_at),
-            Change::Awaited { until, .. } => self.end(until.expires_at),
-            Change::Request(
-                _,
-                RequestChange::Finished { result: value, .. }
-                | RequestChange::Failed { reason: value },
-            ) => value.as_ref().map_or(Ok(()), check_json),
-            Change::Session(SessionChange::Restored(restored)) => self.check_restored(restored),
-            Change::Session(SessionChange::ImagesForgotten { images }) => {
-                check(images.len() <= IMAGES_FORGOTTEN_MAX, "forgotten images")
-            }
-            Change::Session(SessionChange::BlobPut { bytes, .. }) => {
-                check(*bytes <= BLOB_BYTES_MAX as u64, "a blob")
-            }
-            Change::Session(
-                SessionChange::Deleted
-                | SessionChange::Adopted { .. }
-                | SessionChange::BudgetExhausted,
-            )
-            | Change::Log(_, _)
-            | Change::State(_, StateChange::Removed)
-            | Change::Agent(_, AgentChange::Removed)
-            | Change::Request(_, RequestChange::Released | RequestChange::Retried)
-            | Change::Planned { .. }
-            | Change::Expired(_)
-            | Change::Checkpoint(_, _) => Ok(()),
+            Contents::Blob(bytes) => check(bytes <= BLOB_BYTES_MAX as u64, "a blob")?,
+            Contents::Restored(restored) => self.check_restored(restored)?,
+            Contents::Nothing | Contents::Requests(_) => {}
         }
+        facts.deadline.map_or(Ok(()), |at| self.end(at))
     }
 
     fn check_restored(self, restored: &Restored) -> Result<(), Foreign> {

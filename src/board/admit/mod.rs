@@ -245,7 +245,7 @@ fn admit_session(board: &Board, commit: &Commit, change: &SessionChange) -> Resu
         SessionChange::Created { .. }
         | SessionChange::Configured { .. }
         | SessionChange::Deleted
-        | SessionChange::BudgetExhausted => Ok(()),
+        | SessionChange::Noted(_) => Ok(()),
         SessionChange::BlobPut { sha256, bytes, .. } => admit_file(board, *sha256, *bytes),
         SessionChange::Restored(restored) => admit_restored(board, commit.stamp(), restored),
         SessionChange::Adopted { .. } if commit.changes.len() == 1 => Ok(()),

@@ -108,7 +108,7 @@ fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
             adopt(board, name, *after, stamp);
         }
         SessionChange::ImagesForgotten { images } => forget_images(board, images),
-        SessionChange::BudgetExhausted => {}
+        SessionChange::Noted(_) => {}
         SessionChange::BlobPut { sha256, bytes, media_type } => {
             let blob = Blob { media_type: media_type.clone(), uploaded_at: stamp.at };
             board.put_blob(*sha256, *bytes, blob);

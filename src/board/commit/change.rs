@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::facts::Contents;
 use super::restored::Restored;
 use crate::board::model::agent::Profile;
 use crate::board::model::blob::result;
@@ -89,8 +90,8 @@ pub enum SessionChange {
         /// The images' digests, in ascending order.
         images: Vec<Digest>,
     },
-    /// The costs of all agents have passed the session's budget. It changes nothing else.
-    BudgetExhausted,
+    /// Something happened that changes nothing on the board.
+    Noted(Note),
     /// A blob was uploaded, perhaps again. Its bytes were stored before.
     BlobPut {
         /// The digest of its bytes.
@@ -100,6 +101,13 @@ pub enum SessionChange {
         /// Its media type.
         media_type: MediaType,
     },
+}
+
+/// An event without effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The costs of all agents have passed the session's budget.
+    BudgetExhausted,
 }
 
 /// A change of a log.
@@ -211,47 +219,8 @@ pub enum CheckpointChange {
 impl Change {
     /// Returns the kind in one word, as in the stored form.
     #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Session(change) => match change {
-                SessionChange::Created { .. } => "created",
-                SessionChange::Configured { .. } => "configured",
-                SessionChange::Deleted => "deleted",
-                SessionChange::Restored(_) => "restored",
-                SessionChange::Adopted { .. } => "adopted",
-                SessionChange::ImagesForgotten { .. } => "images_forgotten",
-                SessionChange::BudgetExhausted => "budget_exhausted",
-                SessionChange::BlobPut { .. } => "blob_put",
-            },
-            Self::Log(_, change) => match change {
-                LogChange::Appended { .. } => "appended",
-                LogChange::Cleared => "cleared",
-                LogChange::Removed { .. } => "removed",
-                LogChange::Updated { .. } => "updated",
-            },
-            Self::State(_, change) => match change {
-                StateChange::Put { .. } => "state_put",
-                StateChange::Set { .. } => "state_set",
-                StateChange::Merged { .. } => "state_merged",
-                StateChange::Appended { .. } => "state_appended",
-                StateChange::Removed => "state_removed",
-            },
-            Self::Agent(_, AgentChange::Put { .. }) => "agent_put",
-            Self::Agent(_, AgentChange::Removed) => "agent_removed",
-            Self::Request(_, RequestChange::Claimed { .. }) => "claimed",
-            Self::Request(_, RequestChange::Released) => "released",
-            Self::Request(_, RequestChange::Failed { .. }) => "failed",
-            Self::Request(_, RequestChange::Retried) => "retried",
-            Self::Request(_, RequestChange::Finished { .. }) => "finished",
-            Self::Checkpoint(_, CheckpointChange::Put) => "checkpoint_put",
-            Self::Checkpoint(_, CheckpointChange::Removed) => "checkpoint_removed",
-            Self::Awaited { .. } => "awaited",
-            Self::Planned { .. } => "planned",
-            Self::Expired(Due::State(_)) => "state_expired",
-            Self::Expired(Due::Claim(_)) => "claim_expired",
-            Self::Expired(Due::Question(_)) => "question_expired",
-            Self::Expired(Due::Session) => "session_expired",
-        }
+    pub fn kind(&self) -> &'static str {
+        self.facts().kind
     }
 
     /// Returns the name of the session that the change creates or adopts, if any.
@@ -293,44 +262,27 @@ impl Change {
 
     /// Returns the texts that may refer to blobs, each with the name of the member that has it as its value, if any.
     fn texts(&self) -> Vec<(Option<&str>, &str)> {
-        let mut texts: Vec<(Option<&str>, &str)> =
-            self.items().iter().map(|item| (None, item.text())).collect();
-        match self {
-            Self::State(
-                path,
-                StateChange::Put { value, .. }
-                | StateChange::Set { value }
-                | StateChange::Merged { patch: value },
-            ) => texts.push((path.name(), value.text())),
-            Self::State(_, StateChange::Appended { elements }) => {
-                texts.extend(elements.iter().map(|element| (None, element.text())));
-            }
-            Self::Request(
-                _,
-                RequestChange::Finished { result: Some(value), .. }
-                | RequestChange::Failed { reason: Some(value) },
-            ) => texts.push((None, value.text())),
-            Self::Session(SessionChange::Restored(restored)) => {
+        match self.facts().contents {
+            Contents::Items(items) => items.iter().map(|item| (None, item.text())).collect(),
+            Contents::Value(name, value) => vec![(name, value.text())],
+            Contents::Values(values) => values.iter().map(|value| (None, value.text())).collect(),
+            Contents::Restored(restored) => {
                 let entries = restored.entries();
-                texts.extend(entries.clone().map(|entry| (None, entry.item.text())));
+                let items = entries.clone().map(|entry| (None, entry.item.text()));
                 let results = entries.filter_map(|entry| result(entry.work.as_deref()?));
-                texts.extend(results.map(|value| (None, value.text())));
+                let results = results.map(|value| (None, value.text()));
                 let values = restored.state.iter();
-                texts.extend(
-                    values.filter_map(|(path, value)| Some((path.name(), value.as_ref()?.text()))),
-                );
+                let values =
+                    values.filter_map(|(path, value)| Some((path.name(), value.as_ref()?.text())));
+                items.chain(results).chain(values).collect()
             }
-            Self::Session(_)
-            | Self::Log(..)
-            | Self::State(_, StateChange::Removed)
-            | Self::Agent(..)
-            | Self::Request(..)
-            | Self::Checkpoint(..)
-            | Self::Awaited { .. }
-            | Self::Planned { .. }
-            | Self::Expired(_) => {}
+            Contents::Nothing
+            | Contents::Settings(..)
+            | Contents::Profile(_)
+            | Contents::Requests(_)
+            | Contents::Images(_)
+            | Contents::Blob(_) => Vec::new(),
         }
-        texts
     }
 
     fn restored(&self) -> Option<&Restored> {
@@ -344,18 +296,6 @@ impl Change {
     /// Returns the change's items.
     #[must_use]
     pub fn items(&self) -> &[Item] {
-        match self {
-            Self::Log(_, LogChange::Appended { items, .. }) => items,
-            Self::Log(_, LogChange::Updated { item, .. }) => std::slice::from_ref(item),
-            Self::Log(_, LogChange::Cleared | LogChange::Removed { .. })
-            | Self::Session(_)
-            | Self::State(..)
-            | Self::Agent(..)
-            | Self::Request(..)
-            | Self::Checkpoint(..)
-            | Self::Awaited { .. }
-            | Self::Planned { .. }
-            | Self::Expired(_) => &[],
-        }
+        if let Contents::Items(items) = self.facts().contents { items } else { &[] }
     }
 }

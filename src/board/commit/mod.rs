@@ -2,16 +2,19 @@
 
 pub(crate) mod apply;
 mod change;
+mod facts;
 mod restore_diff;
 pub(crate) mod restored;
 
 use super::log::Stamp;
-use super::model::due::Due;
 use super::model::idempotency::Kept;
 use super::{AgentName, LogName, Nonce, Revision, Timestamp, TraceId};
 pub use change::{
-    AgentChange, Change, CheckpointChange, LogChange, RequestChange, SessionChange, StateChange,
+    AgentChange, Change, CheckpointChange, LogChange, Note, RequestChange, SessionChange,
+    StateChange,
 };
+pub use facts::{COMMIT_KINDS, Contents, Facts, Indexed, Part};
+use facts::{TRANSACTION, UNCHANGED};
 
 /// The maximum number of items in one commit.
 pub const COMMIT_ITEMS_MAX: usize = 500_000;
@@ -48,13 +51,7 @@ impl Commit {
     /// Returns true if the commit deletes the session.
     #[must_use]
     pub fn ends_session(&self) -> bool {
-        let ends = |change: &Change| {
-            matches!(
-                change,
-                Change::Session(SessionChange::Deleted) | Change::Expired(Due::Session)
-            )
-        };
-        self.changes.iter().any(ends)
+        self.changes.iter().any(|change| matches!(change.facts().part, Part::Session))
     }
 
     /// Returns true if the commit only removes. Expiry counts as removal even where an expired question gets an
@@ -62,23 +59,13 @@ impl Commit {
     #[must_use]
     pub fn only_removes(&self) -> bool {
         let ends = self.ends_session();
+        // Creation and deletion in one commit end a session that could not be read.
+        let is_end = |change: &Change| {
+            ends && matches!(change, Change::Session(SessionChange::Created { .. }))
+        };
         self.is_system()
             || !self.changes.is_empty()
-                && self.changes.iter().all(|change| {
-                    // Creation and deletion in one commit end a session that could not be read.
-                    let is_end =
-                        ends && matches!(change, Change::Session(SessionChange::Created { .. }));
-                    is_end
-                        || matches!(
-                            change,
-                            Change::Session(SessionChange::Deleted)
-                                | Change::Log(_, LogChange::Cleared | LogChange::Removed { .. })
-                                | Change::State(_, StateChange::Removed)
-                                | Change::Agent(_, AgentChange::Removed)
-                                | Change::Request(_, RequestChange::Released)
-                                | Change::Checkpoint(_, CheckpointChange::Removed)
-                        )
-                })
+                && self.changes.iter().all(|change| change.facts().removes || is_end(change))
     }
 
     /// Returns true if the commit may directly follow this revision.
@@ -104,60 +91,24 @@ impl Commit {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         let mut kinds = self.changes.iter().map(Change::kind);
-        let Some(first) = kinds.next() else { return "unchanged" };
-        if kinds.all(|kind| kind == first) { first } else { "transaction" }
+        let Some(first) = kinds.next() else { return UNCHANGED };
+        if kinds.all(|kind| kind == first) { first } else { TRANSACTION }
     }
 
     /// Returns true if the commit may change the questions, or delete or replace the session.
     #[must_use]
     pub fn touches_questions(&self) -> bool {
-        self.changes.iter().any(|change| match change {
-            Change::Log(log, _) => *log == LogName::Questions,
-            Change::Session(
-                SessionChange::Deleted | SessionChange::Restored(_) | SessionChange::Adopted { .. },
-            )
-            | Change::Expired(Due::Session)
-            | Change::Awaited { .. } => true,
-            Change::Session(
-                SessionChange::Created { .. }
-                | SessionChange::Configured { .. }
-                | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted
-                | SessionChange::BlobPut { .. },
-            )
-            | Change::State(_, _)
-            | Change::Agent(_, _)
-            | Change::Request(_, _)
-            | Change::Planned { .. }
-            | Change::Expired(_)
-            | Change::Checkpoint(_, _) => false,
-        })
+        self.touches(&LogName::Questions)
     }
 
     /// Returns true if the commit may change which requests are claimable, or delete or replace the session.
     #[must_use]
     pub fn touches_requests(&self) -> bool {
-        self.changes.iter().any(|change| match change {
-            Change::Log(log, _) => *log == LogName::Requests,
-            Change::Session(
-                SessionChange::Deleted | SessionChange::Restored(_) | SessionChange::Adopted { .. },
-            )
-            | Change::Request(_, _)
-            | Change::Planned { .. }
-            | Change::Expired(Due::Session | Due::Claim(_)) => true,
-            Change::Session(
-                SessionChange::Created { .. }
-                | SessionChange::Configured { .. }
-                | SessionChange::ImagesForgotten { .. }
-                | SessionChange::BudgetExhausted
-                | SessionChange::BlobPut { .. },
-            )
-            | Change::State(_, _)
-            | Change::Agent(_, _)
-            | Change::Awaited { .. }
-            | Change::Expired(Due::State(_) | Due::Question(_))
-            | Change::Checkpoint(_, _) => false,
-        })
+        self.touches(&LogName::Requests)
+    }
+
+    fn touches(&self, log: &LogName) -> bool {
+        self.changes.iter().any(|change| change.facts().part.touches(log))
     }
 
     /// Returns the revision, time and author for the envelopes of the commit's entries.

@@ -26,7 +26,7 @@ use super::command::{
     AgentCommand, Answer, BoardCommand, CheckpointCommand, Command, Edit, LogCommand, Moment,
     Policy, QuestionCommand, RequestCommand, SessionCommand, Write,
 };
-use super::commit::{Change, Commit, SessionChange};
+use super::commit::{Change, Commit, Note, SessionChange};
 use super::log::Stamp;
 use super::{AgentName, Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
@@ -262,7 +262,7 @@ impl<'a> Draft<'a> {
         let exists = self.before.life.is_some();
         let passes = self.before.budget_passed().is_none() && self.board.budget_passed().is_some();
         if exists && passes {
-            self.change(Change::Session(SessionChange::BudgetExhausted));
+            self.change(Change::Session(SessionChange::Noted(Note::BudgetExhausted)));
         }
     }
 

@@ -22,34 +22,57 @@ pub const LABEL_BYTES_MAX: usize = 256;
 /// A session's labels, by name.
 pub type Labels = BTreeMap<String, String>;
 
-/// The settings of a session. An absent member has its default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
+macro_rules! settings {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $value:ty;)+) => {
+        /// The settings of a session. An absent member has its default.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Settings {
+            $(
+                $(#[doc = $meaning])+
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$value>,
+            )+
+        }
+
+        /// A change of settings, member by member and each as a whole.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct SettingsPatch {
+            $(
+                $(#[doc = $meaning])+
+                pub $name: Set<$value>,
+            )+
+        }
+
+        impl SettingsPatch {
+            /// Returns the settings after this change.
+            #[must_use]
+            pub fn apply(&self, settings: &Settings) -> Settings {
+                let mut settings = settings.clone();
+                $(self.$name.onto(&mut settings.$name);)+
+                settings
+            }
+        }
+    };
+}
+
+settings! {
     /// The members of trajectories and memories that a prompt shows, by default all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history_keys: Option<Vec<String>>,
+    history_keys: Vec<String>;
     /// True to keep posted screenshots, which is the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub screenshot_to_memory: Option<bool>,
+    screenshot_to_memory: bool;
     /// The number of items that each log keeps, by default all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_items: Option<MaxItems>,
+    max_items: MaxItems;
     /// The time to live after the session's last write, by default unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<Ttl>,
+    ttl: Ttl;
     /// The retention of the history, by default unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<History>,
+    history: History;
     /// The statuses of agents besides the built-in ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_states: Option<AgentStates>,
+    agent_states: AgentStates;
     /// The prompt profiles, by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profiles: Option<PromptProfiles>,
+    profiles: PromptProfiles;
     /// The budget of all agents together, by default unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_max: Option<Budget>,
+    cost_max: Budget;
 }
 
 /// The retention of a session's history. Older commits are deleted soon after.
@@ -141,44 +164,6 @@ impl<T: Clone> Set<T> {
             Self::Reset => *value = None,
             Self::To(new) => *value = Some(new.clone()),
         }
-    }
-}
-
-/// A change of settings, member by member.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SettingsPatch {
-    /// The change of `history_keys`.
-    pub history_keys: Set<Vec<String>>,
-    /// The change of `screenshot_to_memory`.
-    pub screenshot_to_memory: Set<bool>,
-    /// The change of `max_items`.
-    pub max_items: Set<MaxItems>,
-    /// The change of `ttl`.
-    pub ttl: Set<Ttl>,
-    /// The change of `history`.
-    pub history: Set<History>,
-    /// The change of `agent_states` as a whole.
-    pub agent_states: Set<AgentStates>,
-    /// The change of `profiles` as a whole.
-    pub profiles: Set<PromptProfiles>,
-    /// The change of `cost_max`.
-    pub cost_max: Set<Budget>,
-}
-
-impl SettingsPatch {
-    /// Returns the settings after this change.
-    #[must_use]
-    pub fn apply(&self, settings: &Settings) -> Settings {
-        let mut settings = settings.clone();
-        self.history_keys.onto(&mut settings.history_keys);
-        self.screenshot_to_memory.onto(&mut settings.screenshot_to_memory);
-        self.max_items.onto(&mut settings.max_items);
-        self.ttl.onto(&mut settings.ttl);
-        self.history.onto(&mut settings.history);
-        self.agent_states.onto(&mut settings.agent_states);
-        self.profiles.onto(&mut settings.profiles);
-        self.cost_max.onto(&mut settings.cost_max);
-        settings
     }
 }
 

@@ -11,7 +11,7 @@ use super::restored::StoredRestored;
 use crate::board::model::settings::{Labels, Settings};
 use crate::board::{
     AgentChange, AgentName, Awaited, Change, CheckpointChange, CheckpointName, Digest, Due, Image,
-    Item, Json, LogChange, LogName, MediaType, Plan, Profile, RequestChange, Revision, Seq,
+    Item, Json, LogChange, LogName, MediaType, Note, Plan, Profile, RequestChange, Revision, Seq,
     SeqRange, SessionChange, SessionName, StateChange, StatePath, Timestamp,
 };
 
@@ -224,7 +224,7 @@ impl<'a> StoredChange<'a> {
             SessionChange::ImagesForgotten { images } => {
                 Self::ImagesForgotten { images: Borrowed(images) }
             }
-            SessionChange::BudgetExhausted => Self::BudgetExhausted {},
+            SessionChange::Noted(Note::BudgetExhausted) => Self::BudgetExhausted {},
             SessionChange::BlobPut { sha256, bytes, media_type } => {
                 let media_type = Borrowed(media_type);
                 Self::BlobPut { sha256: *sha256, bytes: *bytes, media_type }
@@ -355,7 +355,7 @@ impl StoredChange<'_> {
                 Change::Session(SessionChange::Adopted { name, after, fork_of })
             }
             Self::ImagesForgotten { images } => forgotten(images),
-            Self::BudgetExhausted {} => session(SessionChange::BudgetExhausted),
+            Self::BudgetExhausted {} => session(SessionChange::Noted(Note::BudgetExhausted)),
             Self::BlobPut { sha256, bytes, media_type } => blob_put(sha256, bytes, media_type),
         })
     }

@@ -11,7 +11,7 @@ use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::schema::shapes::one_of;
 use crate::api::tag::{Rendering, Resource};
-use crate::api::view::change::KINDS;
+use crate::board::COMMIT_KINDS as KINDS;
 use crate::board::{AgentName, Order, Timestamp, TraceId};
 use crate::http::openapi;
 use crate::http::read::{Early, Reading, RevisionQuery};

@@ -12,8 +12,8 @@ use axum::body::Body;
 use axum::response::Response;
 
 use super::openapi;
-use super::questions::waiting_params;
 use super::questions::WaitingQuery;
+use super::questions::waiting_params;
 use super::read::{Early, Reading};
 use super::read::{PastQuery, RevisionQuery};
 use super::request::body::items_bytes_max;

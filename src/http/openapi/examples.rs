@@ -5,6 +5,9 @@ use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::{Operation, ParameterBuilder, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
+use crate::board::PromptFormat;
+use crate::prompt::{Source, Syntax};
+
 /// Adds the examples of parameters and of bodies that have none yet.
 pub(in crate::http) fn with_examples(mut document: OpenApi) -> OpenApi {
     for item in document.paths.paths.values_mut() {
@@ -112,30 +115,20 @@ fn add_formats(operation: &mut Operation) {
 }
 
 /// Returns the prompt of a board with one request and one screenshot, by format.
-fn formats() -> [(&'static str, Value); 5] {
+fn formats() -> [(&'static str, Value); PromptFormat::NAMED.len()] {
+    PromptFormat::NAMED.map(|(name, format)| match Syntax::of(format) {
+        Some(syntax) => (name, parts_example(syntax)),
+        None => (name, json!("# Blackboard\n\n## Requests\n\n- Print the report\n")),
+    })
+}
+
+fn parts_example(syntax: &Syntax) -> Value {
     let heading = "[Blackboard:]";
-    let requests = "[Request History:]\n [{\"request\": \"Print the report\"}]";
-    let metadata = "\"Print dialog\"";
-    let data = "iVBORw0KGgo=";
-    let url = format!("data:image/png;base64,{data}");
-    let chat = |text: &str| json!({"type": "text", "text": text});
-    let responses = |text: &str| json!({"type": "input_text", "text": text});
-    let gemini = |text: &str| json!({"text": text});
-    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
-    let image_url = json!({"type": "image_url", "image_url": {"url": url}});
-    let input_image = json!({"type": "input_image", "image_url": url, "detail": "auto"});
-    let inline_data = json!({"inlineData": {"mimeType": "image/png", "data": data}});
-    [
-        ("parts", json!([chat(heading), chat(requests), chat(metadata), image_url])),
-        (
-            "responses",
-            json!([responses(heading), responses(requests), responses(metadata), input_image]),
-        ),
-        (
-            "anthropic",
-            json!([chat(heading), chat(requests), chat(metadata), {"type": "image", "source": source}]),
-        ),
-        ("gemini", json!([gemini(heading), gemini(requests), gemini(metadata), inline_data])),
-        ("markdown", json!("# Blackboard\n\n## Requests\n\n- Print the report\n")),
-    ]
+    let requests = r#"[Request History:]\n [{\"request\": \"Print the report\"}]"#;
+    let metadata = r#"\"Print dialog\""#;
+    let texts = [heading, requests, metadata]
+        .map(|text| format!("{}{text}{}", syntax.text_begin, syntax.text_end));
+    let begin = syntax.image_begin("image/png", Source::Inline);
+    let image = format!("{begin}iVBORw0KGgo={}", syntax.image_end);
+    serde_json::from_str(&format!("[{}, {image}]", texts.join(", "))).unwrap_or_default()
 }

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use super::progress::Progress;
 use super::steps::{Failed, Step, Steps, Target, waits_for_room};
 use crate::board::{
-    AgentChange, Board, Change, Commit, Due, Extent, Log, LogChange, LogName, RequestChange,
-    Revision, Seq, SessionChange, SessionName,
+    Board, Commit, Extent, Indexed, Log, LogName, Revision, Seq, SeqRange, SessionName,
 };
 use crate::error_chain::Chain;
 use crate::owner_files;
@@ -263,56 +262,22 @@ impl Indexer {
         steps: &mut Steps<'_>,
     ) -> Result<bool, Failed> {
         for change in &commit.changes {
-            match change {
-                Change::Session(SessionChange::Restored(_) | SessionChange::Adopted { .. }) => {
-                    return Ok(false);
-                }
-                Change::Log(log, LogChange::Appended { first, items }) => {
-                    for seq in (first.0..).take(items.len()) {
+            match change.facts().indexed {
+                Indexed::Nothing => {}
+                Indexed::Whole => return Ok(false),
+                Indexed::Entries(log, first, count) => {
+                    for seq in (first.0..).take(count) {
                         self.touch(name, board, log, Seq(seq), steps)?;
                     }
                 }
-                Change::Log(log, LogChange::Updated { seq, .. }) => {
-                    self.touch(name, board, log, *seq, steps)?;
-                }
-                Change::Log(log, LogChange::Removed { ranges }) => {
-                    for range in ranges {
-                        let (first, last) = (range.first, range.last);
-                        let step = Step::Remove(name.clone(), log.clone(), first, last);
-                        steps.add(step)?;
+                Indexed::Removed(log, ranges) => {
+                    for SeqRange { first, last } in ranges {
+                        steps.add(Step::Remove(name.clone(), log.clone(), *first, *last))?;
                     }
                 }
-                Change::Log(log, LogChange::Cleared) => {
-                    steps.add(Step::ClearLog(name.clone(), log.clone()))?;
+                Indexed::Cleared(log) => {
+                    steps.add(Step::ClearLog(name.clone(), log.into_owned()))?;
                 }
-                Change::Agent(agent, AgentChange::Removed) => {
-                    let log = LogName::Memory(agent.clone());
-                    steps.add(Step::ClearLog(name.clone(), log))?;
-                }
-                Change::Request(
-                    seq,
-                    RequestChange::Finished { .. }
-                    | RequestChange::Failed { .. }
-                    | RequestChange::Retried,
-                )
-                | Change::Expired(Due::Claim(seq)) => {
-                    self.touch(name, board, &LogName::Requests, *seq, steps)?;
-                }
-                Change::Session(
-                    SessionChange::Created { .. }
-                    | SessionChange::Configured { .. }
-                    | SessionChange::Deleted
-                    | SessionChange::ImagesForgotten { .. }
-                    | SessionChange::BudgetExhausted
-                    | SessionChange::BlobPut { .. },
-                )
-                | Change::State(_, _)
-                | Change::Agent(_, AgentChange::Put { .. })
-                | Change::Request(_, RequestChange::Claimed { .. } | RequestChange::Released)
-                | Change::Checkpoint(_, _)
-                | Change::Awaited { .. }
-                | Change::Planned { .. }
-                | Change::Expired(Due::State(_) | Due::Question(_) | Due::Session) => {}
             }
         }
         Ok(true)

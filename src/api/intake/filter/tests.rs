@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::board::{
-    AgentChange, CheckpointChange, Code, Item, LogChange, Nonce, RequestChange, Revision, Seq,
+    AgentChange, CheckpointChange, Code, Due, Item, LogChange, Nonce, RequestChange, Revision, Seq,
     SessionChange, StateChange, Timestamp,
 };
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::board::{
-    AgentChange, Awaited, CheckpointChange, Entry, Item, LogChange, Nonce, Profile, RequestChange,
-    RestoredLog, Revision, SessionChange, Settings, StateChange, stored,
+    AgentChange, Awaited, COMMIT_KINDS, CheckpointChange, Entry, Item, LogChange, Nonce, Profile,
+    RequestChange, RestoredLog, Revision, SessionChange, Settings, StateChange, stored,
 };
 
 fn session() -> SessionName {
@@ -39,7 +39,7 @@ fn differs(change: &Change, full: &str, brief: &str) {
     assert_eq!(text_of(change, Form::Full), full);
     assert_eq!(text_of(change, Form::Brief), brief);
     assert!(full.starts_with(&format!("{{\"kind\":\"{}\"", change.kind())));
-    assert!(KINDS.contains(&change.kind()));
+    assert!(COMMIT_KINDS.contains(&change.kind()));
 }
 
 /// Checks a change whose two forms are the same.

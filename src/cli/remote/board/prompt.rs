@@ -2,10 +2,11 @@
 
 use std::io::{self, IsTerminal as _};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use crate::api::address::session_url;
-use crate::board::SessionName;
+use crate::board::{PromptFormat, SessionName};
 use crate::cli::Failure;
 use crate::cli::connection::Connection;
 use crate::cli::remote::access;
@@ -27,8 +28,8 @@ pub(in crate::cli) struct Prompt {
     session: SessionName,
 
     /// Format of the prompt: the API of a provider, or a text
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    format: Option<PromptForm>,
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
+    format: Option<String>,
 
     /// Parts to print: questions, requests, trajectories, screenshots, state, memory:AGENT
     #[arg(long, value_name = "PART,…", value_delimiter = ',')]
@@ -70,42 +71,23 @@ pub(in crate::cli) struct Prompt {
     connection: Connection,
 }
 
-/// The form of a prompt.
-#[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PromptForm {
-    /// A message's content in OpenAI's Chat Completions
-    Parts,
-    /// OpenAI's Responses
-    Responses,
-    /// Anthropic's Messages
-    Anthropic,
-    /// Google's Gemini
-    Gemini,
-    /// A text for people
-    Markdown,
-}
+/// The format that is a text.
+const MARKDOWN: &str = "markdown";
 
-impl PromptForm {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Parts => "parts",
-            Self::Responses => "responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Markdown => "markdown",
-        }
-    }
+/// Returns the names of the formats, each with its explanation.
+fn formats() -> [PossibleValue; PromptFormat::NAMED.len()] {
+    PromptFormat::NAMED.map(|(name, format)| PossibleValue::new(name).help(format.about()))
 }
 
 impl Prompt {
     pub(in crate::cli) fn run(self) -> Result<(), Failure> {
         let is_terminal = io::stdout().is_terminal();
-        let default = if is_terminal { PromptForm::Markdown } else { PromptForm::Parts };
-        let form = self.format.unwrap_or(default);
+        let default = if is_terminal { MARKDOWN } else { "parts" };
+        let format = self.format.unwrap_or_else(|| default.to_owned());
+        let is_text = format == MARKDOWN;
         let images = self.images.or_else(|| is_terminal.then(|| "url".to_owned()));
         let query = Query::of(format!("{}/prompt", session_url(&self.session)))
-            .with("format", Some(form.name()))
+            .with("format", Some(format))
             .list("include", &self.include)
             .list("keys", &self.keys)
             .with("latest", self.latest)
@@ -118,7 +100,7 @@ impl Prompt {
         access::run(&self.connection, async |server| {
             let screen = Screen::new(Format::Auto);
             let address = query.address();
-            if form == PromptForm::Markdown {
+            if is_text {
                 screen.text(&server.get_as(&address, "text/markdown").await?.text)
             } else {
                 screen.json(&server.get_as(&address, JSON).await?.text)
