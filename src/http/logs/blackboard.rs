@@ -9,7 +9,7 @@ use crate::api::address::{image_url, session_url};
 use crate::api::intake::fields::value_of;
 use crate::api::intake::fields::{json_text, members};
 use crate::api::intake::items::Intake;
-use crate::api::intake::query::{ImagesName, many_to, queries};
+use crate::api::intake::query::{ImagesName, many, queries};
 use crate::api::offload::work;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
@@ -115,7 +115,7 @@ queries! {
     /// The content of a dictionary.
     DictionaryQuery {
         /// Also show the state
-        include via with_state: bool = false => many_to(one_of(["state"]), None),
+        include via with_state: bool = false => many(one_of(["state"])),
         /// The form of a screenshot's stored image in `image_str`: `inline`, the default, as it was sent; `url`, its
         /// address; `none`, without `image_str`
         images: ImagesName = ImagesShown::Inline,
@@ -124,7 +124,7 @@ queries! {
     /// The content to clear.
     ClearingQuery {
         /// Also clear the state
-        include via with_state: bool = false => many_to(one_of(["state"]), None),
+        include via with_state: bool = false => many(one_of(["state"])),
     }
 }
 
