@@ -116,17 +116,6 @@ impl Params {
         number.map(Some).ok_or_else(|| invalid(name, expected))
     }
 
-    /// Takes the parameter as a count from `min` to `max`, saturating at `usize::MAX`.
-    pub(crate) fn count(
-        &mut self,
-        name: &'static str,
-        min: u64,
-        max: u64,
-    ) -> Result<Option<usize>, Refusal> {
-        let number = self.number(name, min..=max)?;
-        Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
-    }
-
     /// Takes the parameter as one of these words.
     pub(crate) fn choice<T: Copy>(
         &mut self,

@@ -261,7 +261,7 @@ pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + '
 fn whole() -> (Router<Handles>, Methods, Document) {
     let (described, document) = described().split_for_parts();
     let methods = Methods::of(&document.paths, &SHARED);
-    let mut document = with_examples(with_image_types(with_all_kinds(with_conventions(document))));
+    let mut document = with_examples(with_conventions(with_image_types(with_all_kinds(document))));
     if let Some(components) = &mut document.components {
         components.responses.extend(openapi::components());
     }
@@ -283,9 +283,9 @@ fn whole() -> (Router<Handles>, Methods, Document) {
         SecurityRequirement::default(),
     ]);
     for operation in document.paths.paths.values_mut().flat_map(operations) {
-        let has_optional_body = operation.operation_id.as_deref() == Some("put_session");
-        if let Some(RefOr::T(body)) = &mut operation.request_body
-            && has_optional_body
+        // A session is created without a body, too.
+        if operation.operation_id.as_deref() == Some("put_session")
+            && let Some(RefOr::T(body)) = &mut operation.request_body
         {
             body.required = Some(Required::False);
         }

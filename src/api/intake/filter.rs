@@ -17,7 +17,7 @@ queries! {
     Wanted {
         /// Only changes to these parts: a log of the board, `agents`, `agents/{agent}`, `agents/{agent}/memory`,
         /// `state`, `state/{path}`. Changes to the whole session are always included
-        on via parts: Box<[On]> => many_to(pattern(PART), Some(ON_MAX)),
+        on via parts: Box<[On]> => many_to(pattern(PART), ON_MAX),
         /// Only commits by this agent
         agent: Of<AgentName>,
         /// Only commits of requests with this trace id in their `traceparent`

@@ -35,27 +35,27 @@ pub(crate) trait Form {
 }
 
 /// The shape of a parameter in the document.
-pub(crate) enum Shape {
-    /// A value.
-    One(RefOr<Schema>),
-    /// A list, which is split at commas. Repeated parameters, the other style of clients, are read as well.
-    Many(ArrayBuilder),
+pub(crate) struct Shape {
+    schema: RefOr<Schema>,
+    /// True for a list, which is split at commas. Repeated parameters, the other style of clients, are read as well.
+    is_list: bool,
 }
 
 impl<S: Into<RefOr<Schema>>> From<S> for Shape {
     fn from(schema: S) -> Self {
-        Self::One(schema.into())
+        Self { schema: schema.into(), is_list: false }
     }
 }
 
 /// Returns the shape of a list of such items.
 pub(crate) fn many(items: Object) -> Shape {
-    many_to(items, Some(LIST_MAX))
+    many_to(items, LIST_MAX)
 }
 
 /// Returns the shape of a list of at most `max` such items.
-pub(crate) fn many_to(items: Object, max: Option<usize>) -> Shape {
-    Shape::Many(ArrayBuilder::new().items(items).min_items(Some(1)).max_items(max))
+pub(crate) fn many_to(items: Object, max: usize) -> Shape {
+    let list = ArrayBuilder::new().items(items).min_items(Some(1)).max_items(Some(max));
+    Shape { schema: Schema::Array(list.build()).into(), is_list: true }
 }
 
 /// A whole number within bounds.
@@ -84,7 +84,8 @@ impl<const MIN: u64, const MAX: u64> Form for Count<MIN, MAX> {
     type Value = usize;
 
     fn take(params: &mut Params, name: &'static str) -> Result<Option<usize>, Refusal> {
-        params.count(name, MIN, MAX)
+        let number = params.number(name, MIN..=MAX)?;
+        Ok(number.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
     fn shape() -> Shape {
@@ -243,7 +244,7 @@ impl Form for Labels {
     }
 
     fn shape() -> Shape {
-        many_to(pattern(LABEL), None)
+        many(pattern(LABEL))
     }
 }
 
@@ -323,14 +324,12 @@ pub(crate) fn parameter(
         .parameter_in(ParameterIn::Query)
         .description(Some(about.join(" ")))
         .required(if is_needed { Required::True } else { Required::False });
-    match shape.into() {
-        Shape::One(schema) => begun.schema(Some(schema)).build(),
-        Shape::Many(list) => begun
-            .schema(Some(Schema::Array(list.build())))
-            .style(Some(ParameterStyle::Form))
-            .explode(Some(false))
-            .build(),
+    let Shape { schema, is_list } = shape.into();
+    let begun = begun.schema(Some(schema));
+    if is_list {
+        return begun.style(Some(ParameterStyle::Form)).explode(Some(false)).build();
     }
+    begun.build()
 }
 
 /// Declares queries: for each parameter its form, its default or the refusal where it is needed, and after `=>` a shape that
@@ -427,23 +426,31 @@ mod tests {
             label: Labels = Vec::new(),
             /// The order
             order: OrderName,
+            /// A letter
+            letter via letter: char => pattern("^.$"),
             /// Only these
             keys: Texts = Vec::new() => many(pattern("^k")),
         }
     }
 
+    fn letter(params: &mut Params, name: &'static str) -> Result<Option<char>, Refusal> {
+        let Some(text) = params.text(name)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| invalid(name, "must be a letter"))
+    }
+
     #[test]
     fn a_query_is_read_by_its_declaration() {
         let taken = |query: &str| Sample::take(&mut Params::parse(query).unwrap());
-        let Sample { limit, from, label, order, keys } =
-            taken("from=7&label=a:b&order=desc").unwrap();
+        let Sample { limit, from, label, order, letter, keys } =
+            taken("from=7&label=a:b&order=desc&letter=x").unwrap();
         assert_eq!((limit, from), (10, At::Revision(Revision(7))));
         assert_eq!(label, [("a".to_owned(), "b".to_owned())]);
-        assert_eq!((order, keys), (Some(Order::Descending), Vec::new()));
+        assert_eq!((order, letter, keys), (Some(Order::Descending), Some('x'), Vec::new()));
         for (query, why) in [
             ("limit=5", "'from' is needed: a revision or a checkpoint"),
             ("from=7&limit=101", "'limit' must be a whole number from 1 to 100"),
             ("from=7&label=a", "'label' must be name:value"),
+            ("from=7&letter=xy", "'letter' must be a letter"),
         ] {
             let refused = taken(query).unwrap_err();
             assert_eq!(refused.code(), Code::InvalidParameter, "{query}");
@@ -460,6 +467,7 @@ mod tests {
         assert_eq!(parameters[2]["schema"]["type"], "array");
         assert_eq!(parameters[2]["explode"], json!(false));
         assert_eq!(parameters[3]["schema"]["$ref"], "#/components/schemas/OrderName");
-        assert_eq!(parameters[4]["schema"]["items"]["pattern"], "^k");
+        assert_eq!(parameters[4]["schema"]["pattern"], "^.$");
+        assert_eq!(parameters[5]["schema"]["items"]["pattern"], "^k");
     }
 }

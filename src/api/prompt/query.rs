@@ -28,13 +28,14 @@ const RENDERING: u32 = 2;
 
 queries! {
     /// The query of a prompt.
+    #[expect(clippy::doc_markdown, reason = "the document's text")]
     PromptQuery {
         /// The format: `parts`, the original's and that of OpenAI's Chat Completions; `responses` for OpenAI's
         /// Responses; `anthropic` for Anthropic's Messages; `gemini`; or `markdown`, which `Accept: text/markdown` also
         /// selects
         format: Choice<PromptFormat>,
         /// Only these parts, at most 100 of them memories. Their order in the prompt is fixed
-        include via parts: Vec<PromptPart> => many_to(pattern(PROMPT_PART), Some(PROMPT_PARTS_MAX)),
+        include via parts: Vec<PromptPart> => many_to(pattern(PROMPT_PART), PROMPT_PARTS_MAX),
         /// Only these members of the items of trajectories and memories. Defaults to the session's `history_keys`, or
         /// to all members
         keys: Texts => many(member()),

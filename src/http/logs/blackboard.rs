@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use crate::api::address::{image_url, session_url};
 use crate::api::intake::input::body as body_of;
+use crate::api::intake::query::{ImagesName, many, queries};
 use crate::api::ops::logs::Replacing;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
 
-use crate::api::intake::query::{ImagesName, many_to, queries};
 use crate::api::schema::shapes::one_of;
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::api::view::entry::View;
@@ -84,7 +84,7 @@ queries! {
     /// The content of a dictionary.
     DictionaryQuery {
         /// Also show the state
-        include via with_state: bool = false => many_to(one_of(["state"]), None),
+        include via with_state: bool = false => many(one_of(["state"])),
         /// The form of a screenshot's stored image in `image_str`: `inline`, the default, as it was sent; `url`, its
         /// address; `none`, without `image_str`
         images: ImagesName = ImagesShown::Inline,
@@ -93,7 +93,7 @@ queries! {
     /// The content to clear.
     ClearingQuery {
         /// Also clear the state
-        include via with_state: bool = false => many_to(one_of(["state"]), None),
+        include via with_state: bool = false => many(one_of(["state"])),
     }
 }
 

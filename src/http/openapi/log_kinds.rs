@@ -9,7 +9,6 @@ use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::schema::Object;
 use utoipa::openapi::{OpenApi, RefOr};
 
-use super::params::agent;
 use super::problems::{without_dependants, without_images, without_names, without_paths};
 use crate::api::schema::shapes::one_of;
 
@@ -137,7 +136,6 @@ fn whole_state(operation: &mut Operation) {
     {
         body.content.remove("application/json");
     }
-    parameters(operation, |name| name != "path");
     let id = operation.operation_id.take();
     operation.operation_id = id.map(|id| id.replace("state", "whole_state"));
     let summary = operation.summary.take();
@@ -161,18 +159,13 @@ impl Kind {
             drop_images(operation);
             operation.responses.responses.values_mut().for_each(without_images);
         }
-        let is_memory = self.path.contains("{agent}");
         for parameter in operation.parameters.iter_mut().flatten() {
-            if matches!(parameter, RefOr::T(parameter) if parameter.name == "log") && is_memory {
-                *parameter = agent().into();
-            }
             if let RefOr::T(parameter) = parameter
                 && parameter.name == "until"
             {
                 parameter.schema = Some(self.until().into());
             }
         }
-        parameters(operation, |name| name != "log");
         if let Some(RefOr::T(body)) = &mut operation.request_body {
             let item: Value = serde_json::from_str(self.example).unwrap_or_default();
             set_example(body, &item);

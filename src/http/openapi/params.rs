@@ -11,7 +11,7 @@ use utoipa::openapi::{RefOr, Required};
 use crate::api::intake::query::{Form as _, Of, parameter};
 use crate::api::intake::tasks::FenceQuery;
 use crate::api::schema::shapes::{ENCODED_NAME, one_of, tags, text};
-use crate::api::schema::{checkpoint_name, name, pattern, unsigned};
+use crate::api::schema::{checkpoint_name, name as any_name, pattern, unsigned};
 use crate::http::read::wait::Wait;
 
 macro_rules! params {
@@ -55,20 +55,39 @@ params! {
         unsigned(0, usize::MAX));
 }
 
-/// Returns the parameters in a path of the router.
-pub(super) fn in_path(router: &str) -> impl Iterator<Item = Parameter> {
-    let of = |name: &str| match name {
-        "session" => Some(session()),
-        "log" => Some(path("log", "A log of the board", text())),
-        "seq" => Some(path("seq", "The seq of the entry in its log", unsigned(1, usize::MAX))),
-        "agent" => Some(agent()),
-        "checkpoint" => Some(checkpoint()),
-        "sha256" => Some(digest()),
-        "*path" => Some(state_path()),
-        _ => None,
+/// Returns the parameters in a path.
+pub(super) fn in_path(path: &str) -> impl Iterator<Item = Parameter> {
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names.filter_map(part)
+}
+
+/// Returns the parameter of this name in a path.
+fn part(name: &str) -> Option<Parameter> {
+    const KEY: &str = r"(?!\.{1,2}(/|$))([^/~\u0000-\u001f\u007f-\u009f]|~[01])+";
+    let (told, schema) = match name {
+        "session" => (
+            "The name of the session, percent-encoded: 1 to 256 bytes of UTF-8 \
+                without control characters and `/`, not `.` or `..`",
+            any_name(),
+        ),
+        "agent" => ("The name of the agent, by the same rules as a session's", any_name()),
+        "seq" => ("The seq of the entry in its log", unsigned(1, usize::MAX)),
+        "checkpoint" => (
+            "The name of the checkpoint, by the same rules as a session's, with \
+                at least one character that is not a digit",
+            checkpoint_name(),
+        ),
+        "sha256" => {
+            ("The SHA-256 of the blob's bytes, in hexadecimal digits", pattern("^[0-9a-fA-F]{64}$"))
+        }
+        "path" => (
+            "The path in the state: keys from the root, separated by `/`, which may be \
+                percent-encoded. In a key `~1` is `/` and `~0` is `~` (RFC 6901). No key is empty, `.` or `..`",
+            pattern(&format!("^{KEY}(/{KEY})*$")),
+        ),
+        _ => return None,
     };
-    let names = router.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    names.filter_map(of)
+    Some(described(ParameterIn::Path, name, told, schema).required(Required::True).build())
 }
 
 /// Returns the conditions of a read with a tag.
@@ -111,41 +130,8 @@ fn key() -> Parameter {
     header("Idempotency-Key", told, key.min_length(Some(1)).max_length(Some(255)).build())
 }
 
-fn session() -> Parameter {
-    let told = "The name of the session, percent-encoded: 1 to 256 bytes of UTF-8 \
-        without control characters and `/`, not `.` or `..`";
-    path("session", told, name())
-}
-
-/// Returns the parameter `agent`, which memories have in place of `log`.
-pub(super) fn agent() -> Parameter {
-    path("agent", "The name of the agent, by the same rules as a session's", name())
-}
-
-fn checkpoint() -> Parameter {
-    let told = "The name of the checkpoint, by the same rules as a session's, with \
-        at least one character that is not a digit";
-    path("checkpoint", told, checkpoint_name())
-}
-
-fn digest() -> Parameter {
-    let told = "The SHA-256 of the blob's bytes, in hexadecimal digits";
-    path("sha256", told, pattern("^[0-9a-fA-F]{64}$"))
-}
-
-fn state_path() -> Parameter {
-    const KEY: &str = r"(?!\.{1,2}(/|$))([^/~\u0000-\u001f\u007f-\u009f]|~[01])+";
-    let told = "The path in the state: keys from the root, separated by `/`, which may be \
-        percent-encoded. In a key `~1` is `/` and `~0` is `~` (RFC 6901). No key is empty, `.` or `..`";
-    path("path", told, pattern(&format!("^{KEY}(/{KEY})*$")))
-}
-
 fn wait(told: &str) -> Parameter {
     parameter("wait", &[told], false, Of::<Wait>::shape())
-}
-
-fn path(name: &str, told: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
-    described(ParameterIn::Path, name, told, schema).required(Required::True).build()
 }
 
 fn header(name: &str, told: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
