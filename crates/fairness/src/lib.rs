@@ -4,6 +4,7 @@
 //! requests it sends. This layer knows no other type of ours.
 
 mod blocking;
+pub mod cancellation;
 mod client;
 mod limiter;
 mod processor_time;
