@@ -5,26 +5,29 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-pub(crate) const FILE_MODE: u32 = 0o600;
-pub(crate) const DIR_MODE: u32 = 0o700;
+/// The mode of a file.
+pub const FILE_MODE: u32 = 0o600;
+
+/// The mode of a directory.
+pub const DIR_MODE: u32 = 0o700;
 
 /// The rights of the group and of others.
 const FOREIGN: u32 = 0o077;
 
 /// Creates a directory with those above it. An existing one is narrowed.
-pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+pub fn make_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)?;
     narrow(dir);
     Ok(())
 }
 
 /// Creates an empty file, for a program that would make it readable for all. An existing one is narrowed.
-pub(crate) fn make_file(file: &Path) -> io::Result<()> {
+pub fn make_file(file: &Path) -> io::Result<()> {
     open_file(file).map(drop)
 }
 
 /// Opens a file for writing, and creates it if there is none. An existing one is narrowed.
-pub(crate) fn open_file(file: &Path) -> io::Result<File> {
+pub fn open_file(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let opened = options.create(true).truncate(false).write(true).mode(FILE_MODE).open(file)?;
     narrow(file);
@@ -32,7 +35,7 @@ pub(crate) fn open_file(file: &Path) -> io::Result<File> {
 }
 
 /// Takes the rights of others away, if there is anything there and it has any: a copy that was made by other rules, perhaps.
-pub(crate) fn narrow(path: &Path) {
+pub fn narrow(path: &Path) {
     let Ok(found) = fs::metadata(path) else { return };
     let mode = found.permissions().mode();
     if mode & FOREIGN == 0 {
@@ -45,7 +48,7 @@ pub(crate) fn narrow(path: &Path) {
 }
 
 /// Removes a file, or a directory with all in it, if there is one.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

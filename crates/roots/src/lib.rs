@@ -126,7 +126,7 @@ mod tests {
             fs::write(&path, text).unwrap();
             of_file(&path)
         };
-        let ca = include_str!("../tests/tls/ca.pem");
+        let ca = include_str!("../../../tests/tls/ca.pem");
         assert_eq!(read(ca).unwrap().len(), 1);
         assert_eq!(read(&format!("a comment\n{ca}{ca}")).unwrap().len(), 2);
         assert!(matches!(read("nothing"), Err(RootsError::Empty { .. })));
