@@ -242,9 +242,33 @@ impl Compaction {
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
+    use uuid::Uuid;
 
     use super::*;
-    use crate::store::tests::bases::five;
+    use crate::board::stored::Body;
+    use crate::board::{Frame, Revision, SessionId};
+    use crate::store::{Outcome, Run, SqliteOptions, SqliteStore, SyncLevel};
+
+    /// A store in which a session has five commits.
+    fn five(dir: &TempDir) -> SqliteStore {
+        let options = SqliteOptions { sync: SyncLevel::Full, free_bytes_min: 0, free_part: 1 };
+        let store = SqliteStore::open(dir.path(), options).unwrap();
+        let session = SessionId(Uuid::from_u128(0xa));
+        let frame = |revision| Frame::encode(session, Revision(revision), &Body::plain(b"a"));
+        let run = Run {
+            session,
+            expected: Revision(0),
+            ends: None,
+            frames: (1..6).map(|revision| frame(revision).unwrap()).collect(),
+            claim: None,
+            grows: true,
+            adopts: false,
+            group: None,
+            row: None,
+        };
+        assert_eq!(store.append(&[run]), [Outcome::Appended]);
+        store
+    }
 
     #[test]
     fn a_turn_compacts_only_if_a_piece_is_due() {

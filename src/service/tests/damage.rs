@@ -11,8 +11,8 @@ use crate::board::{BoardCommand, LogName, Misfit, Revision, SessionCommand};
 use crate::clock::Clock;
 use crate::service::startup::damage::DamageCause;
 use crate::service::*;
-use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 use crate::store::{BlobStore as _, EmbeddedStore as _, Health, SqliteStore};
+use blackboard_child_test::{SHORT_FILES, child_dir, run_child};
 
 fn database(dir: &Path) -> Connection {
     Connection::open(dir.join("blackboard.db")).unwrap()

@@ -13,8 +13,8 @@ use super::service::*;
 use crate::board::{Change, Due, LogName, Revision, Seq, SessionCommand, Set, SettingsPatch, Work};
 use crate::clock::Clock;
 use crate::service::*;
-use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
 use crate::store::{EmbeddedStore as _, SqliteOptions, SqliteStore, Store, Stored};
+use blackboard_child_test::{SHORT_FILES, child_dir, run_child};
 
 #[tokio::test]
 async fn expiries_while_down_are_committed_before_serving() {

@@ -13,7 +13,7 @@ use super::service::*;
 use crate::board::{Edit, LogCommand, LogName, Rejected, Revision, Seq, SessionCommand};
 use crate::clock::Clock;
 use crate::service::*;
-use crate::store::tests::fault::{SHORT_FILES, child_dir, run_child};
+use blackboard_child_test::{SHORT_FILES, child_dir, run_child};
 
 /// Keeps the revision, which no later write has.
 fn keep() -> Keep {

@@ -3,10 +3,8 @@
 //! The limits are the kernel's own, so nothing stands in for SQLite or the file system. They need a shell, and for
 //! the full disk `unshare` and the right to mount a tmpfs in a namespace.
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -14,35 +12,7 @@ use super::bases::{five_in, frames, put};
 use super::sqlite::{ANNA, BERT, OPTIONS, open, replayed, run, stored};
 use crate::board::Digest;
 use crate::store::*;
-
-const CHILD_DIR: &str = "BLACKBOARD_TEST_CHILD_DIR";
-
-/// The directory to work in, if this is the child.
-pub(crate) fn child_dir() -> Option<PathBuf> {
-    env::var_os(CHILD_DIR).map(PathBuf::from)
-}
-
-/// Runs this test again by way of `wrapper`, whose last word runs its arguments.
-pub(crate) fn run_child(wrapper: &[&str], dir: &Path) {
-    let test = std::thread::current().name().unwrap().to_owned();
-    let child = Command::new(wrapper[0])
-        .args(&wrapper[1..])
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", &test, "--nocapture"])
-        .env(CHILD_DIR, dir)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&child.stdout);
-    assert!(
-        child.status.success() && said.contains("1 passed"),
-        "{wrapper:?} failed: {said}{}",
-        String::from_utf8_lossy(&child.stderr)
-    );
-}
-
-/// No file in the child may become longer than this many half or whole KiB, as shells differ.
-pub(crate) const SHORT_FILES: [&str; 3] =
-    ["sh", "-c", r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#];
+use blackboard_child_test::{SHORT_FILES, child_dir, run_child};
 
 /// In the child, the directory is a disk of its own, of 16 MiB.
 const SMALL_DISK: [&str; 6] = [
