@@ -5,7 +5,7 @@ pub mod accept;
 pub mod api;
 pub mod app;
 pub mod auth;
-pub mod board;
+pub use blackboard_board as board;
 pub use blackboard_fairness::cancellation;
 pub mod cli;
 pub mod client;

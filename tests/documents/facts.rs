@@ -266,7 +266,7 @@ fn the_errors_are_those_of_the_code() {
     let text = read(&root().join("docs/reference/errors.md"));
     let rows = text.lines().filter(|line| line.starts_with("| ") && line.matches('`').count() > 1);
     let documented: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
-    let codes = read(&root().join("src/board/values/code.rs"));
+    let codes = read(&root().join("crates/board/src/values/code.rs"));
     let codes =
         codes.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \""));
     let codes: BTreeSet<&str> = codes.map(|(_, code)| code).collect();
