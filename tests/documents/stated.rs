@@ -310,10 +310,15 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/operations.md",
         "differs from the monotonic one by more than ",
-        "src/clock.rs",
+        "crates/clock/src/lib.rs",
         "JUMP_MS",
     ),
-    ("docs/operations.md", "until it is back or has stayed for ", "src/clock.rs", "HELD_MS"),
+    (
+        "docs/operations.md",
+        "until it is back or has stayed for ",
+        "crates/clock/src/lib.rs",
+        "HELD_MS",
+    ),
     (
         "docs/operations.md",
         "on the database is waited for ",

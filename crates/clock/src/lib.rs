@@ -3,6 +3,8 @@
 //! After a jump of the wall clock nothing expires until the new time has lasted. A jump that is undone deletes nothing.
 //! Over a store with a clock of its own the wall time is the store's: how far the host's is from it is no jump.
 
+pub mod steady;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::board::Timestamp;
 use crate::steady::{length, ms, steady};
+use blackboard_board::Timestamp;
 
 /// The wall clock has jumped if it moves further from the monotonic clock than this.
 const JUMP_MS: i64 = 60 * 1000;
@@ -172,7 +174,8 @@ fn tell(news: News) {
 }
 
 /// Returns the processor time of this thread, without its waits.
-pub(crate) fn worked() -> Duration {
+#[must_use]
+pub fn worked() -> Duration {
     length(clock_gettime(ClockId::ThreadCPUTime))
 }
 
@@ -182,7 +185,7 @@ const READ_FROM: Duration = Duration::from_micros(100);
 
 /// Measures the processor time of this thread, lap by lap.
 #[derive(Debug)]
-pub(crate) struct WorkLaps {
+pub struct WorkLaps {
     /// The end of the last lap.
     at: Instant,
     /// The processor time when it was read last.
@@ -192,12 +195,14 @@ pub(crate) struct WorkLaps {
 }
 
 impl WorkLaps {
-    pub(crate) fn begin() -> Self {
+    /// Begins the first lap.
+    #[must_use]
+    pub fn begin() -> Self {
         Self { at: Instant::now(), read: worked(), unread: Duration::ZERO }
     }
 
     /// Ends a lap, and returns its processor time.
-    pub(crate) fn lap(&mut self) -> Duration {
+    pub fn lap(&mut self) -> Duration {
         let passed = self.at.elapsed();
         self.at += passed;
         if passed < READ_FROM {
