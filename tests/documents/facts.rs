@@ -367,7 +367,7 @@ fn the_blocks_for_a_shell_are_read_by_a_shell() {
 
 #[test]
 fn the_table_of_token_weights_is_the_codes() {
-    let code = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let code = fs::read_to_string(root().join("crates/prompt/src/tokens/weights.rs")).unwrap();
     let table = fs::read_to_string(root().join("docs/reference/tokens.md")).unwrap();
     let numbers = |row: &str, between: &str| -> Vec<u32> {
         row.split(between).filter_map(|cell| cell.trim().parse().ok()).collect()
@@ -375,7 +375,7 @@ fn the_table_of_token_weights_is_the_codes() {
     let rows = code.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once("], // "));
     let mut code: Vec<_> =
         rows.map(|(row, name)| (name.trim(), numbers(row, ","))).collect::<Vec<_>>();
-    let base64 = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let base64 = fs::read_to_string(root().join("crates/prompt/src/tokens/weights.rs")).unwrap();
     let (_, base64) = base64.split_once("BASE64: [u16; 4] = [").unwrap();
     code.push(("character of base64", numbers(base64.trim_end_matches("];\n"), ",")));
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

@@ -362,8 +362,8 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     ),
     ("docs/guide/mcp.md", "Readings have at most ", "src/mcp/tools/reading.rs", "TOKENS_DEFAULT"),
     ("docs/guide/mcp.md", "`max_tokens` from 100 to ", "src/mcp/tools/reading.rs", "TOKENS_MAX"),
-    ("docs/guide/search.md", "ranks the best ", "src/search/index.rs", "RANKED_MAX"),
-    ("docs/guide/search.md", "reads at most ", "src/search/index.rs", "EXAMINED_MAX"),
+    ("docs/guide/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
+    ("docs/guide/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
     (
         "docs/guide/search.md",
         "connection closes, and after ",

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use exact_json::python;
 
 use super::markdown_text::{line, plain};
-use crate::board::TextKeys;
-use crate::board::json::{Kind, decode, kind, members};
+use blackboard_board::TextKeys;
+use blackboard_board::json::{Kind, decode, kind, members};
 
 /// The beginnings of a list entry and of its further lines.
 const BULLET: &str = "- ";

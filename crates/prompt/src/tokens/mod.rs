@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
-use crate::board::{Tokenizer, json};
+use blackboard_board::{Tokenizer, json};
 
 pub use classes::{CLASSES, Counts, LETTERS, RUN_LENGTHS, WORD_LENGTHS};
 pub use script::SCRIPTS_NAMED;

@@ -3,7 +3,7 @@
 //! The forms are those of the providers' own client types: `ChatCompletionContentPartParam` and
 //! `ResponseInputContentParam` of `OpenAI`, `ContentBlockParam` of Anthropic, `Part` of Google.
 
-use crate::board::{ANTHROPIC, GOOGLE, Image, ImageLimits, OPENAI, PromptFormat};
+use blackboard_board::{ANTHROPIC, GOOGLE, Image, ImageLimits, OPENAI, PromptFormat};
 
 /// The beginning of an image in the original's format.
 pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";

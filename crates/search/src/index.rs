@@ -20,8 +20,8 @@ use super::query::Query;
 use super::reach::Reach;
 use super::segment::{SegmentReader, TABLES};
 use super::words::{QueryWords, WORDS_VERSION, Words};
-use crate::board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
-use crate::owner_files;
+use blackboard_board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
+use blackboard_owner_files as owner_files;
 
 /// The version of the file and of the words in it. A file of another version is made anew.
 const VERSION: i64 = 4_000 + WORDS_VERSION;
@@ -75,7 +75,7 @@ struct Reader {
 }
 
 /// The memory of a session's position in a table by name, with a name of usual length.
-pub(crate) const SESSION_BYTES: usize =
+pub const SESSION_BYTES: usize =
     size::hashed(size_of::<(SessionName, Position)>()) + size::shared(16);
 
 /// A match.

@@ -11,7 +11,7 @@ pub mod tokens;
 
 use exact_json::python::{self, Characters, Literal};
 
-use crate::board::{
+use blackboard_board::{
     Headings, IMAGE_MEMBER, Item, LogName, PromptPart, Run, RunText, TextForm, TextKeys, TextKind,
     json,
 };

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::board::json::{decode, quote};
+use blackboard_board::json::{decode, quote};
 
 const FAMILIES: [Tokenizer; 4] =
     [Tokenizer::OpenAi, Tokenizer::Anthropic, Tokenizer::Gemini, Tokenizer::Other];

@@ -14,7 +14,7 @@ use super::part::Filed;
 use super::postings::{Postings, class_of, put, take};
 use super::segment::{SegmentReader, SegmentWriter};
 use super::words::Words;
-use crate::board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
+use blackboard_board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
 
 /// The number of words up to which the segments of a log are merged whenever it grows.
 const SMALL_WORDS: u64 = 2000;

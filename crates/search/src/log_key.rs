@@ -1,6 +1,6 @@
 //! Keys of logs in an index: the names of the board's logs; before them the memories, by their owners.
 
-use crate::board::LogName;
+use blackboard_board::LogName;
 
 /// The text before the owner's name in the key of a memory. It sorts before the names of the board's logs.
 pub(super) const MEMORY: &str = "memory/";

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::log_key::{BOARD_FROM, MEMORY, log_key};
-use crate::board::{AgentName, LogName, SessionName, Timestamp};
+use blackboard_board::{AgentName, LogName, SessionName, Timestamp};
 
 /// A byte that no text has: the end of all names.
 const BEYOND: u8 = 0xFF;

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::board::{AgentName, Timestamp};
-use crate::search::{Document, Logs, Names, Snippets};
+use crate::{Document, Logs, Names, Snippets};
+use blackboard_board::{AgentName, Timestamp};
 
 fn open(dir: &TempDir) -> Index {
     Index::open(&dir.path().join("search.db"), Epoch(1)).unwrap()

@@ -19,8 +19,7 @@ mod words;
 
 pub use batch::{Batch, Document, Position, SessionKey};
 pub use error::SearchError;
-pub(crate) use index::SESSION_BYTES;
-pub use index::{EXAMINED_MAX, Found, Index, RANKED_MAX, Ranked};
+pub use index::{EXAMINED_MAX, Found, Index, RANKED_MAX, Ranked, SESSION_BYTES};
 pub use log_key::{log_key, log_of};
 pub use query::{InvalidQuery, QUERY_BYTES_MAX, Query, TERMS_MAX};
 pub use reach::{Logs, Names, Reach};
