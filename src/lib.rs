@@ -25,6 +25,6 @@ pub use blackboard_roots as roots;
 pub use blackboard_search as search;
 pub mod service;
 pub use blackboard_clock::steady;
-pub mod store;
+pub use blackboard_store as store;
 pub mod telemetry;
 pub mod ui;

@@ -247,7 +247,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| an archive keeps forgotten history from being deleted | ",
-        "src/store/sqlite/pins.rs",
+        "crates/store/src/sqlite/pins.rs",
         "PIN_TIME_MAX",
     ),
     (
@@ -283,13 +283,13 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| room left on the disk | ",
-        "src/store/options.rs",
+        "crates/store/src/options.rs",
         "FREE_BYTES_MIN",
     ),
     (
         "docs/reference/limits.md",
         "| another program's lock on the database | ",
-        "src/store/sqlite/database.rs",
+        "crates/store/src/sqlite/database.rs",
         "BUSY",
     ),
     ("docs/storage-format.md", "a format byte (", "crates/board/src/stored/frame.rs", "FORMAT"),
@@ -322,7 +322,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/operations.md",
         "on the database is waited for ",
-        "src/store/sqlite/database.rs",
+        "crates/store/src/sqlite/database.rs",
         "BUSY",
     ),
     (
