@@ -4,7 +4,7 @@
 pub mod accept;
 pub mod api;
 pub mod app;
-pub mod auth;
+pub use blackboard_auth as auth;
 pub use blackboard_board as board;
 pub use blackboard_fairness::cancellation;
 pub mod cli;

@@ -277,7 +277,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| tokens; patterns of sessions of one | ",
-        "src/auth/tokens.rs",
+        "crates/auth/src/tokens.rs",
         "TOKENS_MAX",
     ),
     (
@@ -331,13 +331,28 @@ const STATED: [(&str, &str, &str, &str); 77] = [
         "src/service/sessions/tombstones.rs",
         "TOMBSTONE_MS",
     ),
-    ("docs/guide/access.md", "| a log-in ends | after ", "src/auth/logins.rs", "LOGIN_IDLE_MS_MAX"),
-    ("docs/guide/access.md", "without use, and after ", "src/auth/logins.rs", "LOGIN_MS_MAX"),
-    ("docs/guide/access.md", "and after 7 days | ", "src/auth/logins.rs", "LOGIN_IDLE_MS_MAX"),
+    (
+        "docs/guide/access.md",
+        "| a log-in ends | after ",
+        "crates/auth/src/logins.rs",
+        "LOGIN_IDLE_MS_MAX",
+    ),
+    (
+        "docs/guide/access.md",
+        "without use, and after ",
+        "crates/auth/src/logins.rs",
+        "LOGIN_MS_MAX",
+    ),
+    (
+        "docs/guide/access.md",
+        "and after 7 days | ",
+        "crates/auth/src/logins.rs",
+        "LOGIN_IDLE_MS_MAX",
+    ),
     (
         "docs/guide/access.md",
         "any characters, repeatable up to ",
-        "src/auth/token.rs",
+        "crates/auth/src/token.rs",
         "PATTERNS_MAX",
     ),
     (

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use crate::auth::TokenId;
-use crate::board::{Digest, Timestamp};
-use crate::store::LogoutRow;
+use crate::TokenId;
+use blackboard_board::{Digest, Timestamp};
+use blackboard_store::LogoutRow;
 
 /// The maximum number of logouts that are stored of one token; beyond, those whose logins began first are merged.
 pub const TOKEN_LOGOUTS_MAX: usize = 100;

@@ -5,7 +5,7 @@
 
 use super::caller::{Caller, Kind};
 use super::{Scope, SessionPattern};
-use crate::board::{
+use blackboard_board::{
     AgentCommand, AgentName, Command, Edit, LogName, MaxItems, SessionCommand, SessionName, Set,
     SettingsPatch, Test,
 };

@@ -18,10 +18,10 @@ use super::{
     Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
     Unauthorized,
 };
-use crate::board::{Code, Timestamp, TokenName};
-use crate::clock::Clock;
-use crate::fairness::Client;
-use crate::store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
+use blackboard_board::{Code, Timestamp, TokenName};
+use blackboard_clock::Clock;
+use blackboard_fairness::Client;
+use blackboard_store::{SharedStore, SigningKey, Store, StoreError, TokenRow};
 use refused_tokens::RefusedTokens;
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.

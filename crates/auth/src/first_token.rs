@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Builder;
 
 use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens, Unauthorized};
-use crate::board::{InvalidName, TokenName};
-use crate::owner_files::FILE_MODE;
+use blackboard_board::{InvalidName, TokenName};
+use blackboard_owner_files::FILE_MODE;
 
 /// The file in the data directory that holds a generated first token.
 pub const ADMIN_TOKEN_FILE: &str = "admin-token";

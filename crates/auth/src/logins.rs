@@ -22,8 +22,8 @@ pub use logouts::TOKEN_LOGOUTS_MAX;
 
 use super::caller::LoginEnd;
 use super::{Caller, Token, TokenId, Tokens, Unauthorized};
-use crate::board::{Digest, Timestamp};
-use crate::store::{LogoutRow, SharedStore, StoreError};
+use blackboard_board::{Digest, Timestamp};
+use blackboard_store::{LogoutRow, SharedStore, StoreError};
 use logouts::Logouts;
 
 /// The maximum number of logins in memory; beyond, the one that was used least recently ends. Of one that is signed only the

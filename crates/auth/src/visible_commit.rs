@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Caller;
-use crate::board::{Change, Commit, LogName, Restored, SessionChange, SessionName};
+use blackboard_board::{Change, Commit, LogName, Restored, SessionChange, SessionName};
 
 impl Caller {
     /// A commit as it may see it: that there was one, and of its changes those that it may see.

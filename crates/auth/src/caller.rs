@@ -9,8 +9,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{Grant, Unauthorized};
-use crate::board::{AgentName, Timestamp};
-use crate::fairness::Client;
+use blackboard_board::{AgentName, Timestamp};
+use blackboard_fairness::Client;
 
 /// The caller of a request.
 #[derive(Clone, Debug)]

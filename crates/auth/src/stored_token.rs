@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::secret::SecretHash;
 use super::{PATTERNS_MAX, Scope, SessionPattern, Token, TokenId};
-use crate::board::{AgentName, Digest, Timestamp, TokenName};
+use blackboard_board::{AgentName, Digest, Timestamp, TokenName};
 
 /// The only form that is written and read.
 const FORM: u32 = 1;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::auth::{Grant, Token, TokenId, TokenLimits};
-use crate::board::{
+use crate::{Grant, Token, TokenId, TokenLimits};
+use blackboard_board::{
     AgentCommand, Budget, Change, Commit, History, Item, LogChange, LogCommand, MaxItemsEach,
     Nonce, Restored, Revision, Seq, SessionChange, SessionCommand, Timestamp, Transaction, Ttl,
     Which,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::{NAME_BYTES_MAX, SessionName};
+use blackboard_board::{NAME_BYTES_MAX, SessionName};
 
 /// A pattern of session names: `*` matches any characters, or none; any other character matches itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::auth::{Scope, Scopes};
-use crate::store::{SqliteOptions, SqliteStore};
+use crate::{Scope, Scopes};
+use blackboard_store::{SqliteOptions, SqliteStore};
 
 const LIMITS: TokenLimits = TokenLimits { rate: None, streams_max: 2 };
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::auth::{Created, NewToken, Scope, Secret, TokenLimits};
-use crate::clock::Clock;
-use crate::store::{SqliteOptions, SqliteStore};
+use crate::{Created, NewToken, Scope, Secret, TokenLimits};
+use blackboard_clock::Clock;
+use blackboard_store::{SqliteOptions, SqliteStore};
 
 const LIMITS: TokenLimits = TokenLimits { rate: None, streams_max: 2 };
 

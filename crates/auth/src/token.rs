@@ -6,7 +6,7 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 use super::{Scopes, SessionPattern};
-use crate::board::{AgentName, Timestamp, TokenName};
+use blackboard_board::{AgentName, Timestamp, TokenName};
 
 /// The maximum number of session patterns of a token.
 pub const PATTERNS_MAX: usize = 16;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-use crate::fairness::Client;
+use blackboard_fairness::Client;
 
 /// The part of the burst that an address gets back each second.
 const RECOVERY: u32 = 10;
