@@ -64,7 +64,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| … the work of reading it | ",
-        "src/service/archive/import.rs",
+        "crates/service/src/archive/import.rs",
         "WORK_TIME_MAX",
     ),
     (
@@ -204,7 +204,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/reference/limits.md",
         "| notices of `/v1/events` that a client has not taken | ",
-        "src/service/watch/waker.rs",
+        "crates/service/src/watch/waker.rs",
         "NOTICES_MAX",
     ),
     (
@@ -305,8 +305,18 @@ const STATED: [(&str, &str, &str, &str); 77] = [
         "crates/board/src/stored/archive/line.rs",
         "VERSION",
     ),
-    ("docs/operations.md", "restarts after a pause of ", "src/service/threads/mod.rs", "PAUSE_MIN"),
-    ("docs/operations.md", "a pause of 100 ms to ", "src/service/threads/mod.rs", "PAUSE_MAX"),
+    (
+        "docs/operations.md",
+        "restarts after a pause of ",
+        "crates/service/src/threads/mod.rs",
+        "PAUSE_MIN",
+    ),
+    (
+        "docs/operations.md",
+        "a pause of 100 ms to ",
+        "crates/service/src/threads/mod.rs",
+        "PAUSE_MAX",
+    ),
     (
         "docs/operations.md",
         "differs from the monotonic one by more than ",
@@ -328,7 +338,7 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/operations.md",
         "leaves its name and last revision for ",
-        "src/service/sessions/tombstones.rs",
+        "crates/service/src/sessions/tombstones.rs",
         "TOMBSTONE_MS",
     ),
     (
@@ -382,13 +392,13 @@ const STATED: [(&str, &str, &str, &str); 77] = [
     (
         "docs/guide/search.md",
         "connection closes, and after ",
-        "src/service/search/mod.rs",
+        "crates/service/src/search/mod.rs",
         "SEARCH_TIME_MAX",
     ),
     (
         "docs/guide/sessions.md",
         "those of the last ",
-        "src/service/sessions/tombstones.rs",
+        "crates/service/src/sessions/tombstones.rs",
         "TOMBSTONES_MAX",
     ),
     ("docs/guide/sessions.md", "waits up to ", "src/http/read/wait.rs", "REVISION_WAIT_MAX"),
