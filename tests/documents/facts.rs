@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blackboard::cli::Cli;
 use clap::{Command, CommandFactory as _};
@@ -43,12 +43,18 @@ fn defines(text: &str, name: &str) -> bool {
     })
 }
 
+/// The folder of a module at the top: of its crate's sources, or in `src`.
+fn home(module: &str) -> PathBuf {
+    let of_crate = root().join("crates").join(module.replace('_', "-")).join("src");
+    if of_crate.is_dir() { of_crate } else { root().join("src").join(module) }
+}
+
 /// Whether a path such as `board::stored::BaseReader` leads somewhere: modules down the folders, then a name that is
 /// defined below the last of them, then any of its members.
 fn leads(path: &str) -> bool {
     let path = path.trim_end_matches("()");
     let names: Vec<&str> = path.split("::").collect();
-    let (mut folder, mut depth) = (root().join("src"), 0);
+    let (mut folder, mut depth) = (home(names.first().copied().unwrap_or_default()), 1);
     while let Some(name) = names.get(depth) {
         let next = folder.join(name);
         if !next.is_dir() && !next.with_extension("rs").is_file() {
@@ -73,9 +79,11 @@ fn leads(path: &str) -> bool {
 
 #[test]
 fn the_modules_that_the_documents_name_exist() {
-    let top: BTreeSet<String> = fs::read_dir(root().join("src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+    let entries = ["src", "crates"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let top: BTreeSet<String> = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('-', "_"))
         .collect();
     let (mut wrong, mut count) = (Vec::new(), 0);
     for (place, text) in documents() {
@@ -98,9 +106,9 @@ fn the_modules_that_the_documents_name_exist() {
 fn the_architecture_has_every_module_on_its_map() {
     let text = read(&root().join("src/ARCHITECTURE.md"));
     let modules = read(&root().join("src/lib.rs"));
-    let modules = modules.lines().filter_map(|line| line.strip_suffix(';')?.rsplit_once("mod "));
-    let missing: Vec<&str> =
-        modules.map(|(_, name)| name).filter(|name| !text.contains(&format!("`{name}`"))).collect();
+    let modules =
+        modules.lines().filter_map(|line| line.strip_suffix(';')?.rsplit([' ', ':']).next());
+    let missing: Vec<&str> = modules.filter(|name| !text.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?} have no row");
 }
 
@@ -143,7 +151,7 @@ fn the_options_that_the_documents_name_exist() {
 fn the_variables_that_the_documents_name_are_read() {
     let known = options().1;
     let code = texts(
-        &["src", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
+        &["src", "crates", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
         &["rs", "py", "ts", "mjs", "yaml", ""],
     );
     let read_by_name: BTreeSet<&str> = words(&code, &['_']).collect();
@@ -217,7 +225,7 @@ fn the_limits_are_those_of_the_code() {
         let spans: Vec<&str> = row.split('`').collect();
         let code: String = spans
             .iter()
-            .filter(|span| span.starts_with("src/"))
+            .filter(|span| span.starts_with("src/") || span.starts_with("crates/"))
             .map(|file| read(&root().join(file)))
             .collect();
         for pair in spans.windows(2).skip(1).step_by(2) {
