@@ -43,7 +43,7 @@ function request()
 end
 """
 
-# As src/store/postgres/append.rs has it, with the head that is there for the one that is expected.
+# As crates/store/src/postgres/append.rs has it, with the head that is there for the one that is expected.
 APPEND = """
 \\set s random(1, %SESSIONS%)
 WITH changed AS (UPDATE session SET head = head + 1, bytes = bytes + 450, is_live = true, next_due = NULL, labels = '{}',

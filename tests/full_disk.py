@@ -407,7 +407,7 @@ def fills(path, user, disk, ways):
     if user is not None:
         os.chown(disk.path, user, user)
     data = os.path.join(disk.path, "data")
-    with Server(path, data, log="warn,blackboard::store=info", user=user) as server:
+    with Server(path, data, log="warn,blackboard_store=info", user=user) as server:
         trial = Trial(server, disk.path)
         try:
             for way in ways:

@@ -4,7 +4,7 @@
     fit.py FOLDER
 
 FOLDER has texts.ndjson, counts.ndjson (by count.mjs) and classes.ndjson (by the benchmark `tokens`). Writes
-src/prompt/tokens/weights.rs and the table of docs/reference/tokens.md, and prints how near the estimates are.
+crates/prompt/src/tokens/weights.rs and the table of docs/reference/tokens.md, and prints how near the estimates are.
 
 The fit is a linear program: the weights with the least sum of errors, where a text that is estimated below its count or
 more than a quarter above it counts many times. Each class has a minimum weight, so that no text is free.

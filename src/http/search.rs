@@ -5,6 +5,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::time::Instant;
 
+use super::access::Calling;
 use super::openapi;
 use super::read::wait::{REVISION_WAIT_MAX, wait_param};
 use super::response::Answer;
@@ -13,7 +14,6 @@ use crate::api::intake::query::{AnyRevision, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::existing;
 use crate::api::search::{SearchPage, SearchQuery};
-use crate::auth::Caller;
 use crate::service::Service;
 
 queries! {
@@ -40,7 +40,7 @@ queries! {
 )]
 pub(super) async fn get(
     State(service): State<Service>,
-    caller: Caller,
+    Calling(caller): Calling,
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Problem> {

@@ -41,3 +41,19 @@ fn what_a_panic_quotes_is_not() {
         assert!(said.contains("panicked") && !said.contains("secret"), "{said}");
     }
 }
+
+#[test]
+fn the_documented_filter_takes_in_every_crate() {
+    let lines = Lines::default();
+    let left = lines.clone();
+    let filter: EnvFilter = "warn,blackboard=debug".parse().unwrap();
+    let log = tracing_subscriber::fmt().with_env_filter(filter);
+    let log = log.with_writer(move || lines.clone()).finish();
+    tracing::subscriber::with_default(log, || {
+        tracing::debug!("one");
+        tracing::debug!(target: "blackboard_store::sqlite", "two");
+        tracing::debug!(target: "hyper", "three");
+    });
+    let said = left.text();
+    assert!(said.contains("one") && said.contains("two") && !said.contains("three"), "{said}");
+}

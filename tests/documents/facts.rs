@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blackboard::auth::Scope;
 use blackboard::board::{COMMIT_KINDS, Code, PromptFormat};
@@ -47,12 +47,18 @@ fn defines(text: &str, name: &str) -> bool {
     })
 }
 
+/// The folder of a module at the top: of its crate's sources, or in `src`.
+fn home(module: &str) -> PathBuf {
+    let of_crate = root().join("crates").join(module.replace('_', "-")).join("src");
+    if of_crate.is_dir() { of_crate } else { root().join("src").join(module) }
+}
+
 /// Whether a path such as `board::stored::BaseReader` leads somewhere: modules down the folders, then a name that is
 /// defined below the last of them, then any of its members.
 fn leads(path: &str) -> bool {
     let path = path.trim_end_matches("()");
     let names: Vec<&str> = path.split("::").collect();
-    let (mut folder, mut depth) = (root().join("src"), 0);
+    let (mut folder, mut depth) = (home(names.first().copied().unwrap_or_default()), 1);
     while let Some(name) = names.get(depth) {
         let next = folder.join(name);
         if !next.is_dir() && !next.with_extension("rs").is_file() {
@@ -77,9 +83,11 @@ fn leads(path: &str) -> bool {
 
 #[test]
 fn the_modules_that_the_documents_name_exist() {
-    let top: BTreeSet<String> = fs::read_dir(root().join("src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+    let entries = ["src", "crates"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let top: BTreeSet<String> = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().replace('-', "_"))
         .collect();
     let (mut wrong, mut count) = (Vec::new(), 0);
     for (place, text) in documents() {
@@ -102,9 +110,9 @@ fn the_modules_that_the_documents_name_exist() {
 fn the_architecture_has_every_module_on_its_map() {
     let text = read(&root().join("src/ARCHITECTURE.md"));
     let modules = read(&root().join("src/lib.rs"));
-    let modules = modules.lines().filter_map(|line| line.strip_suffix(';')?.rsplit_once("mod "));
-    let missing: Vec<&str> =
-        modules.map(|(_, name)| name).filter(|name| !text.contains(&format!("`{name}`"))).collect();
+    let modules =
+        modules.lines().filter_map(|line| line.strip_suffix(';')?.rsplit([' ', ':']).next());
+    let missing: Vec<&str> = modules.filter(|name| !text.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?} have no row");
 }
 
@@ -147,7 +155,7 @@ fn the_options_that_the_documents_name_exist() {
 fn the_variables_that_the_documents_name_are_read() {
     let known = options().1;
     let code = texts(
-        &["src", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
+        &["src", "crates", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
         &["rs", "py", "ts", "mjs", "yaml", ""],
     );
     let read_by_name: BTreeSet<&str> = words(&code, &['_']).collect();
@@ -221,7 +229,7 @@ fn the_limits_are_those_of_the_code() {
         let spans: Vec<&str> = row.split('`').collect();
         let code: String = spans
             .iter()
-            .filter(|span| span.starts_with("src/"))
+            .filter(|span| span.starts_with("src/") || span.starts_with("crates/"))
             .map(|file| read(&root().join(file)))
             .collect();
         for pair in spans.windows(2).skip(1).step_by(2) {
@@ -404,7 +412,7 @@ fn the_blocks_for_a_shell_are_read_by_a_shell() {
 
 #[test]
 fn the_table_of_token_weights_is_the_codes() {
-    let code = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let code = fs::read_to_string(root().join("crates/prompt/src/tokens/weights.rs")).unwrap();
     let table = fs::read_to_string(root().join("docs/reference/tokens.md")).unwrap();
     let numbers = |row: &str, between: &str| -> Vec<u32> {
         row.split(between).filter_map(|cell| cell.trim().parse().ok()).collect()
@@ -412,7 +420,7 @@ fn the_table_of_token_weights_is_the_codes() {
     let rows = code.lines().filter_map(|line| line.trim().strip_prefix('[')?.split_once("], // "));
     let mut code: Vec<_> =
         rows.map(|(row, name)| (name.trim(), numbers(row, ","))).collect::<Vec<_>>();
-    let base64 = fs::read_to_string(root().join("src/prompt/tokens/weights.rs")).unwrap();
+    let base64 = fs::read_to_string(root().join("crates/prompt/src/tokens/weights.rs")).unwrap();
     let (_, base64) = base64.split_once("BASE64: [u16; 4] = [").unwrap();
     code.push(("character of base64", numbers(base64.trim_end_matches("];\n"), ",")));
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

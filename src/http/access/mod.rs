@@ -202,11 +202,14 @@ impl Guard {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Caller {
+/// The caller of a request to a handler that takes it alone.
+pub(super) struct Calling(pub(super) Caller);
+
+impl<S: Sync> FromRequestParts<S> for Calling {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        caller_of(parts)
+        caller_of(parts).map(Self)
     }
 }
 

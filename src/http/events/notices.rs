@@ -16,6 +16,7 @@ use crate::api::push;
 use crate::auth::Caller;
 use crate::board::{AgentName, json};
 use crate::cancellation::Cancellation;
+use crate::http::access::Calling;
 use crate::http::openapi;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
@@ -51,7 +52,7 @@ pub(crate) struct NoticeBody {
 )]
 pub(crate) async fn get(
     State(service): State<Service>,
-    caller: Caller,
+    Calling(caller): Calling,
     State(streams): State<Streams>,
     params: Params,
 ) -> Result<Response, Problem> {

@@ -78,7 +78,7 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
     for log in &LogName::BOARD {
         facts = facts.put(&log.to_string(), &count(log));
     }
-    let (asked, claimable) = (&board.asked().open, board.tasks().claimable());
+    let (asked, claimable) = (board.asked().open(), board.tasks().claimable());
     let questions = open(board, &LogName::Questions, asked.iter());
     let requests = open(board, &LogName::Requests, claimable.iter());
     facts = facts

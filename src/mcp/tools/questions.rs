@@ -204,7 +204,7 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
 
 fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
     let log = board.log(&LogName::Questions);
-    let open = board.asked().open.iter().filter(|seq| **seq > after);
+    let open = board.asked().open().iter().filter(|seq| **seq > after);
     let shown = |seq: &Seq| {
         let entry = log?.get(*seq)?;
         Some(format!("{{\"seq\":{seq},\"at\":\"{}\",\"item\":{}}}", entry.at, entry.item.text()))

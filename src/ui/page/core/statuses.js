@@ -1,6 +1,6 @@
 // The statuses of agents and the moves between them: the original's seven, with those that a session adds.
 //
-// The same table as the server's (`src/board/model/agent.rs`); a test tries each move on a server.
+// The same table as the server's (`crates/board/src/model/agent.rs`); a test tries each move on a server.
 
 /** The statuses of every session. */
 export const BUILT_IN = ["CONTINUE", "PENDING", "SCREENSHOT", "CONFIRM", "FAIL", "ERROR", "FINISH"];

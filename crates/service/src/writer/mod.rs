@@ -1,0 +1,565 @@
+//! The writer: one thread that decides, stores, publishes and answers, batch by batch.
+//!
+//! Commands are decided against staged boards, then one durable append stores the whole batch. Nothing is published or
+//! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
+//! the next one gathers during a sync. Between batches the writer expires values.
+
+mod batch;
+pub(crate) mod entrance;
+mod expire;
+pub(crate) mod expiry_retries;
+mod foreign;
+mod fork_key;
+mod links;
+pub(crate) mod patch;
+mod qa_session;
+pub(crate) mod staging;
+mod verdict;
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use super::deadlines::Deadlines;
+use super::deps::Deps;
+use super::error::ServiceError;
+use super::history::History;
+use super::history::retention_schedule::RetentionSchedule;
+use super::images::Images;
+use super::images::reaper::Orphans;
+use super::job::{Job, JobQueue, JobReceiver, Rebase, WriteJob};
+use super::maintenance::compaction::Activity;
+use super::options::QaSession;
+use super::search::{Progress, Searches};
+use super::sessions::Sessions;
+use super::sessions::directory::Directory;
+use super::sessions::loader::Loader;
+use super::sessions::memory_budget::MemoryBudget;
+use super::sessions::past_boards::PastBoards;
+use super::sessions::session::{Pin, Published, Session};
+use super::sessions::tombstones::Tombstones;
+use super::watch::Watches;
+use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, memory_of};
+use batch::{Batch, Written};
+use blackboard_board::{
+    Commit, Extent, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName,
+    Timestamp,
+};
+use blackboard_clock::{Clock, Reading, WorkLaps};
+use blackboard_fairness::{Client, Left};
+use blackboard_metrics as metrics;
+use blackboard_store::{EmbeddedStore, Outcome, Run, Store};
+use entrance::Entrance;
+use expire::Cold;
+use expiry_retries::Retries;
+use staging::Staging;
+use verdict::{Verdict, Verdicts, answer};
+
+/// The number of commands in one batch.
+const BATCH_COMMANDS_MAX: usize = 1024;
+
+/// The bytes of commits in one batch, unless the first commit alone has more.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// The processor time of one batch, unless the first command alone takes more. Most batches of small writes take
+/// less.
+const BATCH_WORK_MAX: Duration = Duration::from_millis(10);
+
+/// The writer's longest rest while something will expire. Expiry is late by at most this, even after a jump of the
+/// clock.
+pub(super) const SWEEP_EVERY: Duration = Duration::from_millis(500);
+
+/// The time without a write after which the store may do its own work.
+const IDLE_AFTER: Duration = Duration::from_millis(20);
+
+/// The state of the writer's thread.
+pub(super) struct Writer {
+    jobs: JobReceiver,
+    directory: Arc<Directory>,
+    store: Arc<dyn Store>,
+    policy: Policy,
+    clock: Clock,
+    deadlines: Deadlines<Timestamp>,
+    channels: Arc<Channels>,
+    wake_ups: Arc<WakeUps>,
+    /// The bytes of recent commits in memory, of all sessions.
+    recent_bytes: Arc<AtomicUsize>,
+    retentions: Arc<RetentionSchedule>,
+    tombstones: Arc<Tombstones>,
+    /// The session that gathers answered questions, if any.
+    qa_session: Option<QaSession>,
+    /// The end of the pause after a sweep that could store nothing.
+    sweep_after: Option<Instant>,
+    /// The sessions whose expiry could not be stored.
+    retries: Retries,
+    memory: Arc<MemoryBudget>,
+    loader: Loader,
+    past_boards: Arc<PastBoards>,
+    orphans: Arc<Orphans>,
+    /// Counter of appends, for the compaction.
+    activity: Arc<Activity>,
+    /// Told of new commits, unless there is no search.
+    search: Option<Arc<Progress>>,
+    /// The number of sessions that the batch creates.
+    made: usize,
+    /// The sessions whose boards are being loaded for their expiry.
+    warming: HashMap<SessionName, Pin>,
+}
+
+/// The writer's next step.
+enum Next {
+    Job(Client, Job),
+    /// Something may have expired.
+    Sweep,
+    /// The queue is closed and empty.
+    End,
+}
+
+/// The other parts that the writer works with.
+pub(super) struct Parts<'a> {
+    pub(super) sessions: &'a Sessions,
+    pub(super) history: &'a History,
+    pub(super) watches: &'a Watches,
+    pub(super) images: &'a Images,
+    pub(super) activity: Arc<Activity>,
+    pub(super) searches: &'a Searches,
+}
+
+impl Writer {
+    /// A writer that has stored the expiries of the downtime, and its entrance.
+    pub(super) fn new(
+        deps: &Deps,
+        queue: JobQueue,
+        parts: Parts<'_>,
+        policy: Policy,
+        qa_session: Option<QaSession>,
+        deadlines: Deadlines<Timestamp>,
+    ) -> (Self, Entrance) {
+        let entrance = Entrance::new(queue, qa_session.as_ref().map(|qa| qa.name.clone()));
+        let Parts { sessions, history, watches, images, activity, searches } = parts;
+        let mut writer = Self {
+            jobs: JobReceiver(Arc::clone(&entrance.queue.jobs)),
+            directory: Arc::clone(&sessions.directory),
+            store: Arc::clone(&deps.store),
+            policy,
+            clock: deps.clock.clone(),
+            deadlines,
+            channels: Arc::clone(&watches.channels),
+            wake_ups: Arc::clone(&watches.wake_ups),
+            recent_bytes: Arc::clone(&sessions.recent_bytes),
+            retentions: Arc::clone(&history.retentions),
+            tombstones: Arc::clone(&history.tombstones),
+            qa_session,
+            sweep_after: None,
+            retries: Retries::default(),
+            memory: Arc::clone(&sessions.memory),
+            loader: sessions.loader.clone(),
+            past_boards: Arc::clone(&sessions.past_boards),
+            orphans: Arc::clone(&images.orphans),
+            activity,
+            search: searches.progress(),
+            made: 0,
+            warming: HashMap::new(),
+        };
+        writer.sweep_all();
+        (writer, entrance)
+    }
+
+    /// Starts the thread.
+    pub(super) fn start(self, deps: &Deps) -> io::Result<()> {
+        let jobs = Arc::clone(&self.jobs.0);
+        deps.threads.start_vital("writer", move || jobs.close(), || self.run())
+    }
+
+    /// Works until the queue is closed and empty.
+    fn run(mut self) {
+        loop {
+            self.sweep(Cold::Ask);
+            match self.next() {
+                Next::Job(client, job) => self.work(client, job),
+                Next::Sweep => {}
+                Next::End => return,
+            }
+        }
+    }
+
+    /// Takes the step that a busy writer takes next, without waiting. Returns false if there was none.
+    #[cfg(test)]
+    pub(super) fn step(&mut self) -> bool {
+        self.sweep(Cold::Ask);
+        match self.jobs.next(Some(Instant::now())) {
+            Ok((client, job)) => {
+                self.work(client, job);
+                true
+            }
+            Err(Left::Nothing | Left::Closed) => false,
+        }
+    }
+
+    fn work(&mut self, client: Client, job: Job) {
+        match job {
+            Job::Write(first) => self.batch(client, first),
+            Job::Rebase(rebase) => {
+                let begun = Instant::now();
+                self.rebase(rebase);
+                self.jobs.charge(client, begun.elapsed(), 0);
+            }
+            Job::CatchUp(behind) => self.catch_up_with(behind),
+        }
+    }
+
+    fn next(&self) -> Next {
+        // Between two writes of a burst the store is not idle: its own work would delay the next write.
+        let (begun, left) = (Instant::now(), self.until_due());
+        match self.jobs.next(Some(begun + left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER))) {
+            Ok((client, job)) => return Next::Job(client, job),
+            Err(Left::Closed) => return Next::End,
+            Err(Left::Nothing) => {}
+        }
+        if self.store.embedded().is_some_and(EmbeddedStore::idle) {
+            return Next::Sweep;
+        }
+        let rest = left.map(|left| left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY));
+        match self.jobs.next(rest.map(|rest| Instant::now() + rest)) {
+            Ok((client, job)) => Next::Job(client, job),
+            Err(Left::Nothing) => Next::Sweep,
+            Err(Left::Closed) => Next::End,
+        }
+    }
+
+    fn batch(&mut self, client: Client, first: Box<WriteJob>) {
+        let mut batch = Batch::default();
+        let (mut next, mut clients, mut bytes) = (Some((client, first)), Vec::new(), 0);
+        let (begun, mut laps, mut work) = (Instant::now(), WorkLaps::begin(), Duration::ZERO);
+        self.made = 0;
+        while let Some((client, mut job)) = next.take() {
+            // One reading serves expiry and decision, or something could expire between them.
+            let reading = self.clock.read();
+            if self.staging(&mut batch.staged, job.session(), reading).is_closed() {
+                // The session was deleted in this batch; later writes meet a new one in the next batch.
+                self.jobs.put_back(client, job);
+                break;
+            }
+            let verdict = self.decide(&mut batch, &job, reading);
+            self.memory.free_prepared(&mut job.prepared);
+            clients.push(client);
+            bytes += verdict.bytes();
+            let lap = laps.lap();
+            work += lap;
+            self.jobs.charge(client, lap, verdict.bytes());
+            batch.add(job, verdict);
+            let is_short = work < BATCH_WORK_MAX;
+            if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
+                next = self.jobs.join(&clients);
+            }
+        }
+        self.commit(batch);
+        metrics::BATCH_WRITES.observe(clients.len());
+        metrics::BATCH_TIMES.observe(begun.elapsed());
+    }
+
+    fn decide(&mut self, batch: &mut Batch, job: &WriteJob, reading: Reading) -> Verdict {
+        if job.epoch.is_some_and(|epoch| epoch != self.store.epoch()) {
+            return Verdict::Failed(ServiceError::FailedOver);
+        }
+        let name = job.session();
+        if self.is_undecidable(&mut batch.staged, job, reading) {
+            return Verdict::Cold;
+        }
+        let qa_pairs = self.qa_pairs(batch, name, reading);
+        let verdict = self.recall_by_fork_key(batch, job, reading).unwrap_or_else(|| {
+            let staging = self.staging(&mut batch.staged, name, reading);
+            self.stage(staging, job, reading, &qa_pairs)
+        });
+        self.keep_fork_key(batch, job, &verdict, reading);
+        self.echo(batch, &job.write, &verdict, reading);
+        verdict
+    }
+
+    /// Returns true if a board that the write touches is not in memory, since the session was created while the write
+    /// waited, so that no pin held it; or if the large values were made for another board.
+    fn is_undecidable(
+        &self,
+        staged: &mut HashMap<SessionName, Staging>,
+        job: &WriteJob,
+        reading: Reading,
+    ) -> bool {
+        let staging = self.staging(staged, job.session(), reading);
+        if staging.is_cold() || !job.prepared.fits(staging.board()) {
+            return true;
+        }
+        let source = job.fork_key.as_ref().map(|(name, _)| name);
+        let mut linked = source.into_iter().chain(self.qa_session.as_ref().map(|qa| &qa.name));
+        linked.any(|name| self.staging(staged, name, reading).is_cold())
+    }
+
+    /// Returns a session's part of the batch, with expired values removed.
+    pub(super) fn staging<'a>(
+        &self,
+        staged: &'a mut HashMap<SessionName, Staging>,
+        name: &SessionName,
+        reading: Reading,
+    ) -> &'a mut Staging {
+        let begin = || Staging::of(self.directory.get(name).as_ref(), &self.loader);
+        let staging = staged.entry(name.clone()).or_insert_with(begin);
+        expire(staging, reading.due(), usize::MAX);
+        staging
+    }
+
+    /// Decides and stages a write. A panic fails this write alone, since nothing of it was staged.
+    pub(super) fn stage(
+        &mut self,
+        staging: &mut Staging,
+        job: &WriteJob,
+        reading: Reading,
+        qa_pairs: &[Item],
+    ) -> Verdict {
+        // A session deleted in the batch makes room only for the next batch.
+        let sessions = self.directory.len() + self.made;
+        let (now, policy) = (reading.now, &self.policy);
+        let moment = Moment { now, nonce: nonce(), policy, qa_pairs, sessions };
+        let existed = staging.board().life().is_some();
+        let staged = catch_unwind(AssertUnwindSafe(|| staging.stage(job, moment, reading.due())));
+        self.made += usize::from(!existed && staging.board().life().is_some());
+        staged.unwrap_or_else(|_| Verdict::Failed(ServiceError::Fault))
+    }
+
+    /// Puts a stored base in force as the beginning of a session's history.
+    fn rebase(&mut self, rebase: Rebase) {
+        let Rebase { name, session, base, dropped_bytes, losses, reply } = rebase;
+        let caught_up = self.is_still_stored(&name, losses);
+        let found = self.directory.get(&name).filter(|found| {
+            found.extent().session == session && found.exists() && !found.is_damaged()
+        });
+        let answer = match found {
+            None => {
+                let rejected = Rejected::NoSession { session: name };
+                Err(ServiceError::Rejected { rejected, revision: None })
+            }
+            Some(found) => caught_up.and_then(|()| self.set_base(&found, base, dropped_bytes)),
+        };
+        if reply.send(answer).is_err() {
+            tracing::trace!("the caller of a truncation disconnected");
+        }
+    }
+
+    fn set_base(
+        &self,
+        session: &Arc<Session>,
+        base: Revision,
+        dropped_bytes: u64,
+    ) -> Result<(), ServiceError> {
+        let Extent { session: id, oldest, .. } = session.extent();
+        let outcome = self.store.set_base(id, base);
+        if matches!(outcome, Outcome::Conflict { .. }) {
+            // Another server put a base in its place.
+            return Err(ServiceError::Compacted { oldest });
+        }
+        ServiceError::stored(outcome, true)?;
+        let left = session.history_bytes().saturating_sub(dropped_bytes);
+        self.begin_at(session, base, left);
+        Ok(())
+    }
+
+    /// Publishes that a history begins later, unless it does already.
+    fn begin_at(&self, session: &Arc<Session>, base: Revision, history_bytes: u64) {
+        if session.extent().oldest < base {
+            self.publish_beginning(session, base, history_bytes);
+        }
+    }
+
+    /// Publishes where a history begins and the bytes of its commits, and wakes those who wait for the session.
+    fn publish_beginning(&self, session: &Arc<Session>, oldest: Revision, history_bytes: u64) {
+        session.rebase(oldest, history_bytes, &self.recent_bytes);
+        self.directory.identities().outdate(session.extent().session);
+        let session = Some(Arc::clone(session));
+        self.wake_ups.add(WakeUp { session, notice: None, asked: false, requested: false });
+    }
+
+    /// Stores the staged commits, publishes and answers. Returns the sessions whose part could not be stored.
+    pub(super) fn commit(&mut self, batch: Batch) -> Vec<SessionName> {
+        let mut written = self.runs(batch);
+        let outcomes = self.append(&written.runs);
+        written.outcomes = outcomes;
+        self.conclude(written, 0)
+    }
+
+    /// Takes the runs out of a batch.
+    pub(super) fn runs(&self, batch: Batch) -> Written {
+        let Batch { staged, verdicts, links, .. } = batch;
+        let mut written = Written { verdicts, links, ..Written::default() };
+        let is_shared = self.store.shared().is_some();
+        for (name, mut staging) in staged {
+            match staging.take_run() {
+                Some(mut run) => {
+                    run.row = if is_shared { staging.row(&name).map(Box::new) } else { None };
+                    written.runs.push(run);
+                    written.parts.push((name, staging));
+                }
+                None => written.idle.push(name),
+            }
+        }
+        if !written.links.are_none() {
+            written.group();
+        }
+        written
+    }
+
+    /// Publishes and answers once the outcome of each run is known. `tries` counts the conflicts of its writes so far.
+    pub(super) fn conclude(&mut self, mut written: Written, tries: usize) -> Vec<SessionName> {
+        // All is published before the first answer, since a write may touch two sessions.
+        for ((name, staging), outcome) in written.parts.iter_mut().zip(&written.outcomes) {
+            if *outcome == Outcome::Appended {
+                self.publish(name, staging);
+            }
+        }
+        let void = written.take_conflicts();
+        let Written { parts, idle, mut verdicts, outcomes, .. } = written;
+        let mut refused = Vec::new();
+        for ((name, staging), outcome) in parts.iter().zip(&outcomes) {
+            let verdicts = verdicts.remove(name).unwrap_or_default();
+            if *outcome == Outcome::Full && staging.may_shrink() && !verdicts.is_empty() {
+                refused.push((name.clone(), verdicts));
+            } else {
+                answer(verdicts, Some(*outcome));
+            }
+        }
+        // They may depend on another session's part of the batch.
+        idle.iter().for_each(|name| answer(verdicts.remove(name).unwrap_or_default(), None));
+        if !refused.is_empty() {
+            self.decide_again(refused);
+        }
+        let failed = parts.into_iter().zip(&outcomes);
+        let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
+        let mut failed: Vec<_> = failed.map(|((name, _), _)| name).collect();
+        if !void.is_empty() {
+            failed.extend(self.decide_on_new_heads(void, tries));
+        }
+        failed
+    }
+
+    /// Decides the writes of sessions that found no room once more, without those that grow: what a session removes does
+    /// not wait for what it adds.
+    fn decide_again(&mut self, refused: Vec<(SessionName, Verdicts)>) {
+        let mut batch = Batch::default();
+        let reading = self.clock.read();
+        for (name, jobs) in refused {
+            let mut staging = Staging::cramped(self.directory.get(&name).as_ref(), &self.loader);
+            expire(&mut staging, reading.due(), usize::MAX);
+            let mut decided = Verdicts::new();
+            for (job, _) in jobs {
+                // The session may have expired meanwhile.
+                let verdict = if staging.is_closed() {
+                    Verdict::Failed(ServiceError::StoreFull)
+                } else {
+                    self.stage(&mut staging, &job, reading, &[])
+                };
+                decided.push((job, verdict));
+            }
+            batch.verdicts.insert(name.clone(), decided);
+            batch.staged.insert(name, staging);
+        }
+        self.commit(batch);
+    }
+
+    fn append(&self, runs: &[Run]) -> Vec<Outcome> {
+        if runs.is_empty() {
+            return Vec::new();
+        }
+        self.activity.note();
+        self.store.append(runs)
+    }
+
+    fn publish(&mut self, name: &SessionName, staging: &mut Staging) {
+        self.retries.forget(name);
+        self.deadlines.set(name, staging.board().next_due());
+        let board = Arc::clone(staging.board());
+        let gone = staging.is_closed().then(|| staging.board().id());
+        let published = Published {
+            board: Arc::clone(&board),
+            history_bytes: if gone.is_some() { 0 } else { staging.history_bytes() },
+        };
+        let commits = staging.take_commits();
+        let brought = commits.iter().map(|(_, bytes)| *bytes as u64).sum();
+        if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
+            self.retentions.note_commit(name, history);
+        }
+        let loaded = staging.take_loaded();
+        let is_loaded = loaded.is_some();
+        let last = loaded.flatten();
+        let shown = commits.iter().map(|(commit, _)| commit).chain(&last);
+        let notice = self.channels.are_noticed().then(|| notice(name, shown));
+        let touches = |test: fn(&Commit) -> bool| commits.iter().any(|(commit, _)| test(commit));
+        let asked = is_loaded || touches(Commit::touches_questions);
+        let requested = is_loaded || touches(Commit::touches_requests);
+        let known = staging.known(self.store.epoch());
+        let session = self.directory.publish(name, published, commits, known, &self.recent_bytes);
+        self.memory.note_use(&session);
+        self.memory.weigh_published(&session, &board);
+        self.note_tombstone(name, staging);
+        self.memory.free_former(staging.take_former(), &board, brought);
+        if let Some(search) = &self.search {
+            search.note(name);
+        }
+        let session = session.is_watched().then_some(session);
+        let notice = notice.flatten();
+        if session.is_some() || notice.is_some() || self.channels.are_listed() {
+            self.wake_ups.add(WakeUp { session, notice, asked, requested });
+        }
+        if let Some(damaged) = staging.replaced() {
+            self.forget(damaged);
+        }
+        if let Some(session) = gone {
+            self.orphans.add(session);
+        }
+    }
+}
+
+impl Writer {
+    /// Notes that a name's session was deleted, or replaced after a deletion.
+    fn note_tombstone(&self, name: &SessionName, staging: &Staging) {
+        let at = staging.board().updated_at();
+        if staging.is_closed() {
+            self.tombstones.add(name, at);
+        } else if let Some(deleted) = staging.succeeds() {
+            self.tombstones.replace(name, deleted, at);
+        }
+    }
+
+    /// Deletes a damaged session that was replaced. After a failure the next start deletes it.
+    fn forget(&self, damaged: SessionId) {
+        let identities = self.directory.identities().remove(damaged);
+        if let Err(error) = self.store.forget(&identities) {
+            tracing::warn!(session = %damaged, %error, "a damaged session could not be deleted");
+        }
+        self.orphans.add(damaged);
+    }
+}
+
+/// Stages the due expiries; returns false after an error or a panic, and they are tried again later.
+pub(super) fn expire(staging: &mut Staging, due: Timestamp, commits_max: usize) -> bool {
+    let expired = catch_unwind(AssertUnwindSafe(|| staging.expire(due, nonce, commits_max)));
+    matches!(expired, Ok(Ok(())))
+}
+
+/// A nonce by which the writer knows its own commit: a hash with random keys, which takes no system call.
+fn nonce() -> Nonce {
+    Nonce(RandomState::new().hash_one(()))
+}
+
+/// Returns the notice of these commits for subscribers of all sessions.
+fn notice<'a>(
+    session: &SessionName,
+    commits: impl Iterator<Item = &'a Arc<Commit>> + Clone,
+) -> Option<Notice> {
+    let last = commits.clone().last()?;
+    let changes = commits.flat_map(|commit| &commit.changes);
+    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), memory_of(change))).collect();
+    let kinds = kinds.into_iter().map(|(kind, agent)| (kind, agent.cloned())).collect();
+    let session = session.clone();
+    Some(Notice { session, revision: last.revision, kinds })
+}
