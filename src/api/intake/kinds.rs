@@ -104,10 +104,11 @@ impl Sent {
     }
 
     fn array(at: &str, value: &str) -> Result<Self, Refusal> {
-        match json::kind(value) {
-            json::Kind::Array => Self::take(at, value),
-            found => Err(array_required(at.to_owned(), found)),
+        let found = json::kind(value);
+        if found == json::Kind::Array {
+            return Self::take(at, value);
         }
+        Err(array_required(at.to_owned(), found))
     }
 
     /// Reads the elements of an array, each of at most this depth.

@@ -16,11 +16,8 @@ use crate::{Service, ServiceError};
 use blackboard_board::{
     Command, History, LogCommand, LogName, Seq, SessionCommand, Set, SettingsPatch,
 };
-use blackboard_board::{
-    Command, History, LogCommand, LogName, Seq, SessionCommand, Set, SettingsPatch,
-};
 use blackboard_clock::Clock;
-use blackboard_clock::Clock;
+
 use blackboard_store::{SqliteOptions, SqliteStore, SyncLevel};
 
 const NO_RESERVE: SqliteOptions =

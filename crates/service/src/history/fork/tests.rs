@@ -12,9 +12,8 @@ use crate::tests::service::{
 };
 use crate::{At, Published, Receipt};
 use blackboard_board::{LogCommand, LogName, Revision, Seq, SessionCommand};
-use blackboard_board::{LogCommand, LogName, Revision, Seq, SessionCommand};
 use blackboard_clock::Clock;
-use blackboard_clock::Clock;
+
 use blackboard_store::Store;
 
 async fn fork(service: &Service, from: &str, at: u64, to: &str) -> Result<Receipt, ServiceError> {
