@@ -69,7 +69,7 @@ const IN_CIRCLES: [&str; 12] = [
     "crates/exact-json/src/tree",
     "crates/thumbnail/src/decode",
     "crates/thumbnail/src/jpeg",
-    "crates/thumbnail/src/kind",
+    "crates/thumbnail/src/image_type",
     "crates/thumbnail/src/metadata",
     "crates/thumbnail/src/need",
     "crates/thumbnail/src/png",

@@ -51,11 +51,12 @@ pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
 pub use model::due::Due;
 pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, KeyReused, Keys, Remembered};
 pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
+pub use model::prompt_format::PromptFormat;
 pub use model::prompt_profile::{
     HEADING_BYTES_MAX, Headings, ImagesShown, InvalidPart, PROFILES_BYTES_MAX, PROFILES_MAX,
     PROMPT_KEYS_MAX, PROMPT_LATEST_MAX, PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX,
-    PROMPT_SCREENSHOTS_MAX, PROMPT_STEPS_MAX, PROMPT_TOKENS_MAX, PromptFormat, PromptPart,
-    PromptProfile, PromptProfiles, are_parts, is_heading, is_step, profiles_bytes,
+    PROMPT_SCREENSHOTS_MAX, PROMPT_STEPS_MAX, PROMPT_TOKENS_MAX, PromptPart, PromptProfile,
+    PromptProfiles, are_parts, is_heading, is_step, profiles_bytes,
 };
 pub use model::selection::{Order, Selection, Walk};
 pub use model::settings::{

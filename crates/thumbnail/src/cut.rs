@@ -2,7 +2,7 @@
 
 use image::ImageFormat;
 
-use super::{jpeg, kind::kind};
+use super::{image_type::kind, jpeg};
 
 /// The bytes of a PNG before its first chunk.
 const PNG_HEAD: usize = 8;

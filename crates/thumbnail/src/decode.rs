@@ -9,8 +9,8 @@ use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use super::bounds::Bounds;
+use super::image_type::kind;
 use super::jpeg::{self, JpegRows};
-use super::kind::kind;
 use super::need::{self, DECODED_BYTES_MAX, PNG_BESIDES_MAX, ROWS_BYTES_MAX, SIDE_MAX};
 use super::png::{self, PngRows};
 use super::shrink::{shrink, shrink_rows};

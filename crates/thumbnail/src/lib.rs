@@ -8,8 +8,8 @@ mod bounds;
 mod cut;
 mod decode;
 mod encode;
+mod image_type;
 mod jpeg;
-mod kind;
 mod metadata;
 mod need;
 mod png;
@@ -22,7 +22,9 @@ use bytes::Bytes;
 
 pub use bounds::{Bounds, scaled};
 pub use cut::is_cut;
-pub use kind::{IMAGE_NAMES, IMAGE_TYPES, SNIFFED_BYTES, image_type_names, media_type, recognise};
+pub use image_type::{
+    IMAGE_NAMES, IMAGE_TYPES, SNIFFED_BYTES, image_type_names, media_type, recognise,
+};
 pub use metadata::PROFILE_BYTES_MAX;
 pub use need::{DECODED_BYTES_MAX, DECODING_BYTES_MAX, PIXELS_MAX, SIDE_MAX};
 

@@ -8,6 +8,7 @@ pub(crate) mod due;
 pub(crate) mod idempotency;
 mod memory_estimate;
 pub(crate) mod open_questions;
+pub(crate) mod prompt_format;
 pub(crate) mod prompt_profile;
 pub(crate) mod selection;
 pub(crate) mod settings;
