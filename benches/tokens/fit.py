@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix, hstack, identity, vstack
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
-WEIGHTS = f"{REPO}/src/prompt/tokens/weights.rs"
+WEIGHTS = f"{REPO}/crates/prompt/src/tokens/weights.rs"
 TABLE = f"{REPO}/docs/reference/tokens.md"
 FAMILIES = ["openai", "anthropic", "gemini", "other"]
 MIDDLE, LEAST, MOST = 1.12, 1.0, 1.25  # of an estimate, as a multiple of the count

@@ -24,6 +24,7 @@ HEADER = "# Made from `_async` by hatch_build.py; edit it there.\n"
 
 ERRORS = Path(__file__).parent / "../../docs/reference/errors.md"
 """The server's table of errors, which its tests keep equal to the code. An sdist has what was made of it."""
+PROBLEMS_MODULE = PACKAGE / "_problems.py"
 GROUPS = {
     "BadRequest": (400,),
     "AccessDenied": (401, 403),
@@ -59,6 +60,8 @@ def generate() -> None:
     generate_sync()
     if ERRORS.exists():
         generate_problems()
+    elif not PROBLEMS_MODULE.exists():
+        raise FileNotFoundError(f"{ERRORS}: the codes that the classes are made from")
 
 
 def generate_problems() -> None:
@@ -72,7 +75,7 @@ def generate_problems() -> None:
         classes.append(PROBLEM.format(name=name, bases=", ".join(filter(None, bases)), meaning=meaning, code=code))
         names.append(name)
     header = PROBLEMS.format(groups=", ".join(GROUPS), names=json.dumps(names, indent=4))
-    (PACKAGE / "_problems.py").write_text(header + "".join(classes), "utf-8")
+    PROBLEMS_MODULE.write_text(header + "".join(classes), "utf-8")
 
 
 def generate_sync() -> None:

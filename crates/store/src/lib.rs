@@ -169,14 +169,10 @@ pub trait Store: BlobStore {
     ///
     /// # Errors
     /// If the engine cannot be reached.
-    fn tokens_version(&self) -> Result<u64, StoreError> {
-        Ok(0)
-    }
+    fn tokens_version(&self) -> Result<u64, StoreError>;
 
     /// Returns the logouts that all servers follow, which accept each other's logins; `None` if each login is of one server.
-    fn logout_store(&self) -> Option<&dyn LogoutStore> {
-        None
-    }
+    fn logout_store(&self) -> Option<&dyn LogoutStore>;
 
     /// The store's identity; changes after any stop that may have lost acknowledged commits.
     fn epoch(&self) -> Epoch;

@@ -90,6 +90,7 @@ impl WriteCall {
         then: Arc<Board>,
         keep: Option<Keep>,
     ) -> Result<Reply, NotWritten> {
+        self.session.caller().restores()?;
         self.still_may()?;
         Ok(self.session.restore(self.terms.clone(), then, keep).await?)
     }
@@ -138,6 +139,8 @@ impl WriteCall {
         permits(&board, self.session.name(), &self.terms).map_err(|rejected| {
             ServiceError::Rejected { rejected, revision: Some(board.revision()) }
         })?;
+        // Reading the board may have taken a while, and a purge can't be undone.
+        self.still_may()?;
         self.session.purge(self.terms.author.as_ref()).await?;
         // The terms were checked already; writes made meanwhile no longer matter.
         let terms = Terms { condition: Condition::default(), fence: None, ..self.terms.clone() };

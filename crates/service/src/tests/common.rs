@@ -236,8 +236,8 @@ impl TextStore for Common {
 
 impl Store for Common {
     double!(to store:
-        commits base read_base pin stage put_base set_base discard forget tokens put_token epoch
-        signing_key health);
+        commits base read_base pin stage put_base set_base discard forget tokens put_token
+        tokens_version logout_store epoch signing_key health);
 
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {
         None

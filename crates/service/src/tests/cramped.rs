@@ -111,8 +111,8 @@ pub(crate) fn start_uncompacted_at(dir: &Path, clock: Clock) -> Service {
 
 impl Store for Cramped {
     double!(to store:
-        base read_base pin stage put_base set_base discard forget tokens put_token epoch
-        signing_key health close);
+        base read_base pin stage put_base set_base discard forget tokens put_token
+        tokens_version logout_store epoch signing_key health close);
 
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {
         Some(self)

@@ -33,6 +33,8 @@ macro_rules! double {
     (@forget $how:tt) => { double! { @ $how forget(sessions: &[SessionId]) -> Result<(), StoreError> } };
     (@tokens $how:tt) => { double! { @ $how tokens() -> Result<Vec<TokenRow>, StoreError> } };
     (@put_token $how:tt) => { double! { @ $how put_token(id: Uuid, body: Option<&[u8]>) -> Result<(), StoreError> } };
+    (@tokens_version $how:tt) => { double! { @ $how tokens_version() -> Result<u64, StoreError> } };
+    (@logout_store $how:tt) => { double! { @ $how logout_store() -> Option<&dyn LogoutStore> } };
     (@epoch $how:tt) => { double! { @ $how epoch() -> Epoch } };
     (@signing_key $how:tt) => { double! { @ $how signing_key() -> &SigningKey } };
     (@health $how:tt) => { double! { @ $how health() -> Health } };

@@ -34,9 +34,9 @@ use super::files::lock::Lock;
 use super::keyed_lock::KeyedLock;
 use super::types::health::Condition;
 use super::{
-    Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, NameRow, Outcome, PageMax, Pinned,
-    Progress, Record, Run, SigningKey, Store, StoreError, Stored, StoredSession, SummaryRow,
-    TokenRow,
+    Copied, EmbeddedStore, FileBytes, FreeSpace, Health, IsOver, LogoutStore, NameRow, Outcome,
+    PageMax, Pinned, Progress, Record, Run, SigningKey, Store, StoreError, Stored, StoredSession,
+    SummaryRow, TokenRow,
 };
 use blackboard_board::{Epoch, Revision, SessionId};
 use index::Histories;
@@ -155,6 +155,14 @@ impl Store for SqliteStore {
             Some(body) => tokens::put(journal, id, body),
             None => tokens::remove(journal, id),
         })
+    }
+
+    fn tokens_version(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    fn logout_store(&self) -> Option<&dyn LogoutStore> {
+        None
     }
 
     fn epoch(&self) -> Epoch {

@@ -81,6 +81,8 @@ impl Engine {
 
 impl Store for Engine {
     double!(always Epoch(1); epoch);
+    double!(always Ok(0); tokens_version);
+    double!(always None; logout_store);
     double!(always Ok(()); close);
 
     fn embedded(&self) -> Option<&dyn EmbeddedStore> {

@@ -45,7 +45,7 @@ function image(src, type) {
 
 /** An address that an image may be loaded from: image data, or a screenshot of this server under whichever name it has. */
 export function imageSource(src) {
-  if (/^data:image\/(?!svg)[\w.-]+;base64,/.test(src)) return src;
+  if (/^data:image\/(png|jpeg|webp|gif|bmp);base64,/.test(src)) return src;
   const path = /^(?:https?:\/\/[^/]+)?(\/v1\/sessions\/[^/?#]+\/screenshots\/\d+\/image(?:\?[^#]*)?)$/.exec(src);
   return path?.[1];
 }
