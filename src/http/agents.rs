@@ -20,8 +20,7 @@ use crate::api::intake::query::{Count, Of, Text, queries};
 use crate::api::intake::until::AgentUntilQuery;
 use crate::api::ops::agents::{agent as registered, profile};
 use crate::api::tag::{Rendering, Resource};
-use crate::api::view::agent::SeenQuery;
-use crate::api::view::agent::{AgentBody, shown_agent, write_agent};
+use crate::api::view::agent::{AgentBody, SeenQuery, shown_agent, write_agent};
 use crate::board::{Agent, AgentCommand, AgentName, Board, Command};
 use crate::service::Published;
 

@@ -20,23 +20,20 @@ use super::edge::Routes;
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
-use super::logs::memory;
-use super::logs::{blackboard, entries};
-use super::openapi;
+use super::logs::{blackboard, entries, memory};
 use super::openapi::{
     MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_conventions, with_examples,
     with_image_types,
 };
-use super::ops::health;
-use super::ops::metrics;
-use super::ops::{docs, root};
+use super::ops::{docs, health, metrics, root};
 use super::read::shared_scans::Lists;
 use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
-use super::transactions;
-use super::{agents, blobs, events, inbox, logs, requests, search};
-use super::{history, prompt, questions, screenshots, sessions, state};
+use super::{
+    agents, blobs, events, history, inbox, logs, openapi, prompt, questions, requests, screenshots,
+    search, sessions, state, transactions,
+};
 use crate::api::intake::query::{ImagesName, OrderName};
 use crate::auth::Tokens;
 use crate::service::Service;

@@ -7,8 +7,7 @@ use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
 use serde::ser::Error as _;
-use serde_json::value::RawValue;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 use utoipa::ToSchema;
 

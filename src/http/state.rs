@@ -23,8 +23,7 @@ use crate::api::tag::{Resource, Tag};
 use crate::api::view::raw;
 use crate::api::view::state::text_of;
 use crate::board;
-use crate::board::Ttl;
-use crate::board::{Command, StatePath};
+use crate::board::{Command, StatePath, Ttl};
 
 /// The maximum size of a value in a keyed answer. The answer is stored with each write and must not cost more as an
 /// array grows.

@@ -1,4 +1,5 @@
 //! The board as the original's dictionary: read, replace, clear.
+
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,7 +13,6 @@ use crate::api::ops::logs::Replacing;
 use crate::api::params::{Params, invalid};
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::refusal::Refusal;
-
 use crate::api::schema::shapes::one_of;
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::api::view::entry::View;
@@ -22,13 +22,11 @@ use crate::board::{
     Board, BoardCommand, Command, Entry, ImagesShown, LogName, Selection, Version, Walk,
 };
 use crate::http::openapi;
-use crate::http::read::{Early, Reading};
-use crate::http::read::{PastQuery, RevisionQuery};
+use crate::http::read::{Early, PastQuery, Reading, RevisionQuery};
 use crate::http::request::body::{BLACKBOARD_BODY_BYTES_MAX, from_json, only_json};
 use crate::http::request::path::SessionPath;
-use crate::http::response::chunked;
 use crate::http::response::problem::Problem;
-use crate::http::response::{EMPTY_HEADER, JSON, emptiness};
+use crate::http::response::{EMPTY_HEADER, JSON, chunked, emptiness};
 use crate::http::write::Writing;
 use crate::http::write::response::{Written, WrittenBody};
 use crate::service::{ServiceError, SessionHandle};

@@ -11,7 +11,7 @@ class BlackboardError(Exception):
 
 
 class Problem(BlackboardError):
-    """A refusal or failure that the server explains. `code` is stable; `detail` is for people."""
+    """An error that the server explains. `code` is stable; `detail` is for people."""
 
     code_name: ClassVar[str] = ""
     _classes: ClassVar[dict[str, type[Problem]]] = {}
@@ -37,12 +37,12 @@ class Problem(BlackboardError):
         self.retryable = body.get("retryable") is True
         """Whether the same call may succeed later."""
         self.outcome: str | None = body.get("outcome")
-        """`unknown` where the write may have been committed: repeat it with its idempotency key."""
+        """`unknown` if the write may have been committed: repeat it with its idempotency key."""
         self.current: Any = body.get("current")
-        """The present value, entry or agent, where the server tells it."""
+        """The current value, entry or agent, if the server reports it."""
         self.oldest_revision: int | None = body.get("oldest_revision")
         self.etag = headers.get("etag")
-        """The present tag of the target, if any."""
+        """The current tag of the target, if any."""
         revision = headers.get("blackboard-revision", "")
         self.revision = int(revision) if revision.isdecimal() and len(revision) < 20 else None
         retry_after = headers.get("retry-after", "")
@@ -63,40 +63,40 @@ def problem(status: int, body: Mapping[str, Any], headers: Mapping[str, str]) ->
 
 
 class BadRequest(Problem):
-    """Refusal of a request that the server cannot read."""
+    """The request is malformed."""
 
 
 class AccessDenied(Problem):
-    """Refusal of a call that the token does not allow."""
+    """The token is missing, invalid, or does not allow the call."""
 
 
 class NotFound(Problem):
-    """Refusal of something that does not exist."""
+    """The target does not exist."""
 
 
 class UnsupportedRequest(Problem):
-    """Refusal of a request that the address does not take."""
+    """The address does not support this method, media type, range or host."""
 
 
 class Conflict(Problem):
-    """Refusal of a write that the present board does not allow."""
+    """The write conflicts with the current board."""
 
 
 class Gone(Problem):
-    """Refusal of history that is not kept any more."""
+    """The history is no longer retained."""
 
 
 class ConditionRefused(Problem):
-    """Refusal of a condition that does not hold."""
+    """A condition of the request does not hold."""
 
 
 class TooLarge(Problem):
-    """Refusal of something beyond a size limit."""
+    """Something exceeds a size limit."""
 
 
 class Unprocessable(Problem):
-    """Refusal of a value that the server does not take."""
+    """The server does not accept a value."""
 
 
 class Unavailable(Problem):
-    """Refusal of a server that cannot do it now."""
+    """The server cannot do it now."""

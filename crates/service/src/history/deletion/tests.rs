@@ -7,12 +7,11 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::check;
 use crate::tests::clock::{BusyWriter, Hand};
 use crate::tests::service::{
     POLICY, append, board, item, name, request, screenshot, stop, write_to,
 };
-use crate::{Service, ServiceError};
+use crate::{Service, ServiceError, check};
 use blackboard_board::{
     Command, History, LogCommand, LogName, Seq, SessionCommand, Set, SettingsPatch,
 };
