@@ -18,6 +18,7 @@ use tokio::task::{AbortHandle, Id as TaskId, JoinSet};
 use tokio::time::timeout;
 
 use super::endpoint::{Call, Endpoint, Output, put};
+use super::failure::SERVER_ERROR;
 use super::headers;
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
 use super::message::{
@@ -47,9 +48,6 @@ const GRACE_MAX: Duration = Duration::from_secs(10);
 
 /// The time that the host has to read the last messages.
 const OUTPUT_END_MAX: Duration = Duration::from_secs(1);
-
-/// The error code of a request beyond the bounds.
-const TOO_MANY: i32 = -32000;
 
 /// The error code of a fault of the bridge's own.
 const INTERNAL_ERROR: i32 = -32603;
@@ -157,7 +155,7 @@ impl Bridge {
         if self.open.len() >= OPEN_MAX || self.open_bytes + bytes > OPEN_BYTES_MAX {
             let message =
                 "1,024 requests or 128 MiB of them are open; try again when some are answered";
-            return self.refuse(Some(&id), TOO_MANY, message).await;
+            return self.refuse(Some(&id), SERVER_ERROR, message).await;
         }
         let (endpoint, output) = (Arc::clone(&self.endpoint), self.output.clone());
         let places = Arc::clone(&self.places);

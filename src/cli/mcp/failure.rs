@@ -10,7 +10,7 @@ use crate::cli::connection::{foreign, innermost, unconnected};
 use crate::client::{Error, Problem};
 
 /// The error code of requests that the bridge could not pass on, the first that JSON-RPC leaves to servers.
-const SERVER_ERROR: i32 = -32000;
+pub(super) const SERVER_ERROR: i32 = -32000;
 
 /// The end of a sentence about a request of which at least a part was sent.
 const UNKNOWN: &str = "whether the request was carried out is unknown";
