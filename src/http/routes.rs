@@ -9,7 +9,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{OpenApi as Document, RefOr, Required};
+use utoipa::openapi::{OpenApi as Document, RefOr};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -279,14 +279,6 @@ fn whole() -> (Router<Handles>, Methods, Document) {
         SecurityRequirement::new("api_key", [""; 0]),
         SecurityRequirement::default(),
     ]);
-    for operation in document.paths.paths.values_mut().flat_map(operations) {
-        // A session is created without a body, too.
-        if operation.operation_id.as_deref() == Some("put_session")
-            && let Some(RefOr::T(body)) = &mut operation.request_body
-        {
-            body.required = Some(Required::False);
-        }
-    }
     (described, methods, document)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::answer::ask;
@@ -228,52 +228,87 @@ async fn prepared(server: &Server, session: &str) {
     board.put("state", r#"{"tasks":{"t1":{"status":"ready"}}}"#).await.is(200);
 }
 
+/// The operations with a body of JSON: method, path and description. An archive has no example.
+fn with_json(document: &Value) -> impl Iterator<Item = (&String, &String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths").iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let operations = item.as_object().expect("operations").iter();
+        operations.map(move |(method, operation)| (method, path, operation))
+    });
+    operations.filter(|(_, path, operation)| {
+        let contents = operation["requestBody"]["content"].as_object();
+        let mut types = contents.into_iter().flat_map(|contents| contents.keys());
+        types.any(|media_type| media_type.contains("json")) && !path.ends_with("/archive")
+    })
+}
+
+/// The request of an operation with the examples of its parameters, on a prepared board.
+async fn prepared_request(
+    server: &Server,
+    session: &str,
+    (method, path, operation): (&String, &String, &Value),
+) -> RequestBuilder {
+    prepared(server, session).await;
+    if path.ends_with("/failed") {
+        won(&server.board(session), "AppAgent", 1).await;
+    }
+    let mut path = path.clone();
+    let mut agent = None;
+    for parameter in operation["parameters"].as_array().expect("parameters") {
+        let (name, example) = (&parameter["name"], &parameter["example"]);
+        let (name, example) = (name.as_str().expect("a name"), example.clone());
+        let example = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+        match name {
+            "session" => path = path.replace("{session}", session),
+            "X-Agent-ID" if example != "null" => agent = Some(example),
+            _ => {
+                let example = example.replace('/', "%2F");
+                path = path.replace(&format!("{{{name}}}"), &example);
+            }
+        }
+    }
+    let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+    let request = server.to(method, &path);
+    match agent {
+        Some(agent) => request.header("x-agent-id", agent),
+        None => request,
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_required_where_it_is_described_so() {
+    let server = Server::start();
+    let document = server.get("/openapi.json").await.json();
+    let mut omitted = 0;
+    for (index, operation) in with_json(&document).enumerate() {
+        let (method, path, described) = operation;
+        let request = prepared_request(&server, &format!("demo-{index}"), operation).await;
+        let answer = ask(request).await;
+        let is_required = described["requestBody"]["required"] == true;
+        let is_taken = (200..300).contains(&answer.status());
+        assert_eq!(is_taken, !is_required, "{method} {path}: {answer}");
+        omitted += usize::from(is_taken);
+    }
+    assert_eq!(omitted, 5);
+}
+
 #[tokio::test]
 async fn every_example_of_a_json_body_is_accepted() {
     let server = Server::start();
     let document = server.get("/openapi.json").await.json();
     let mut sent = 0;
-    for (path, item) in document["paths"].as_object().expect("paths") {
-        for (method, operation) in item.as_object().expect("operations") {
-            let Some(contents) = operation["requestBody"]["content"].as_object() else { continue };
-            for (media_type, content) in contents {
-                if !media_type.contains("json") || path.ends_with("/archive") {
-                    continue;
-                }
-                let what = format!("{method} {path} {media_type}");
-                let example = content.get("example").unwrap_or_else(|| panic!("none: {what}"));
-                let body = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
-                let session = format!("demo-{sent}");
-                prepared(&server, &session).await;
-                if path.ends_with("/failed") {
-                    won(&server.board(&session), "AppAgent", 1).await;
-                }
-                let mut path = path.clone();
-                let mut agent = None;
-                for parameter in operation["parameters"].as_array().expect("parameters") {
-                    let (name, example) = (&parameter["name"], &parameter["example"]);
-                    let (name, example) = (name.as_str().expect("a name"), example.clone());
-                    let example =
-                        example.as_str().map_or_else(|| example.to_string(), str::to_owned);
-                    match name {
-                        "session" => path = path.replace("{session}", &session),
-                        "X-Agent-ID" if example != "null" => agent = Some(example),
-                        _ => {
-                            let example = example.replace('/', "%2F");
-                            path = path.replace(&format!("{{{name}}}"), &example);
-                        }
-                    }
-                }
-                let method =
-                    Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
-                let mut request = server.to(method, &path).header("content-type", media_type);
-                if let Some(agent) = agent {
-                    request = request.header("x-agent-id", agent);
-                }
-                let answer = ask(request.body(body.replace("demo-2", "forked"))).await;
-                assert!((200..300).contains(&answer.status()), "{what}: {answer}");
-                sent += 1;
-            }
+    for operation in with_json(&document) {
+        let (method, path, described) = operation;
+        let contents = described["requestBody"]["content"].as_object().expect("contents");
+        for (media_type, content) in contents.iter().filter(|(name, _)| name.contains("json")) {
+            let what = format!("{method} {path} {media_type}");
+            let example = content.get("example").unwrap_or_else(|| panic!("none: {what}"));
+            let body = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+            let request = prepared_request(&server, &format!("demo-{sent}"), operation).await;
+            let request = request.header("content-type", media_type);
+            let answer = ask(request.body(body.replace("demo-2", "forked"))).await;
+            assert!((200..300).contains(&answer.status()), "{what}: {answer}");
+            sent += 1;
         }
     }
     assert!(sent > 50, "{sent}");

@@ -1,16 +1,19 @@
-//! What operations have by convention: parameters of the path, conditions, headers of answers.
+//! What operations have by convention: parameters of the path, conditions, bodies that may be omitted, headers of answers.
 
 use utoipa::PartialSchema as _;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, PathItem};
 use utoipa::openapi::response::Response;
-use utoipa::openapi::{OpenApi, RefOr};
+use utoipa::openapi::{OpenApi, RefOr, Required};
 
 use super::headers::required;
 use super::params::{in_path, of_ranges, of_reads, of_writes};
 
 /// The header that each answer about a session has.
 const REVISION: &str = "Blackboard-Revision";
+
+/// The end of the description of a body that may be omitted.
+const MAY_BE_OMITTED: &str = "the body may be omitted";
 
 /// Headers that an answer has only on request.
 const ON_DEMAND: [&str; 2] = ["Blackboard-Tokens", "Blackboard-Truncated"];
@@ -46,6 +49,11 @@ fn complete(path: &str, operation: &mut Operation, conditions: Vec<Parameter>, r
     let all = in_path(path).map(RefOr::from).chain(own);
     let all: Vec<_> = all.chain(conditions.into_iter().map(RefOr::from)).collect();
     operation.parameters = (!all.is_empty()).then_some(all);
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && body.description.as_ref().is_some_and(|told| told.ends_with(MAY_BE_OMITTED))
+    {
+        body.required = Some(Required::False);
+    }
     for answer in answers(operation) {
         if path.contains("{session}") {
             let header = HeaderBuilder::new().schema(Some(u64::schema()));
