@@ -258,7 +258,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "finish_request",
         description: "End a request that you claimed: done with a result, or failed with a reason. Example: \
             {\"seq\":7,\"fence\":41,\"result\":{\"total\":12}}",
-        properties: r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"failed":{"type":"boolean"},"reason":{"type":"string"}}"#,
+        properties: r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"failed":{"type":"boolean"},"reason":{}}"#,
         required: &["seq"],
         effect: Effect::Sets,
         covers_all: false,
@@ -379,3 +379,6 @@ impl Definition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

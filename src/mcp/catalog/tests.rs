@@ -1,0 +1,158 @@
+//! Arguments as the tools list them, beside the inputs and queries that read them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, to_value};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{RefOr, Required};
+use utoipa::{IntoParams, ToSchema};
+
+use super::TOOLS;
+use crate::api::inbox::InboxQuery;
+use crate::api::intake::filter::Wanted;
+use crate::api::intake::input::Kind;
+use crate::api::intake::kinds::{After, AnswerText, Attempts, Lifetime};
+use crate::api::log_page::{FilterQuery, PageQuery};
+use crate::api::ops::history::{Naming, Restoring};
+use crate::api::ops::requests::{Claiming, ClaimingNext, Failing, Finishing};
+use crate::api::ops::state::Adding;
+use crate::api::ops::transactions::Transacting;
+use crate::api::prompt::PromptQuery;
+use crate::api::search::SearchQuery;
+
+/// What is declared of a tool's arguments, and what the tool reads itself.
+#[derive(Default)]
+struct Declared {
+    members: BTreeMap<String, Value>,
+    needed: BTreeSet<String>,
+    /// The schemas that others refer to by name.
+    named: BTreeMap<String, Value>,
+    own: BTreeSet<&'static str>,
+}
+
+/// Begins with the arguments that only the tool has.
+fn own<const N: usize>(names: [&'static str; N]) -> Declared {
+    Declared { own: names.into(), ..Declared::default() }
+}
+
+impl Declared {
+    fn input<I: ToSchema>(mut self) -> Self {
+        let mut named = Vec::new();
+        I::schemas(&mut named);
+        self.name(named);
+        let schema = to_value(I::schema()).unwrap();
+        self.members.extend(schema["properties"].as_object().cloned().unwrap());
+        let needed = schema["required"].as_array().into_iter().flatten();
+        self.needed.extend(needed.map(|name| name.as_str().unwrap().to_owned()));
+        self
+    }
+
+    fn query<Q: IntoParams>(mut self) -> Self {
+        for parameter in Q::into_params(|| None) {
+            // The tools name an agent that only filters otherwise than the one that calls.
+            let name = if parameter.name == "agent" { "by".to_owned() } else { parameter.name };
+            if parameter.required == Required::True {
+                self.needed.insert(name.clone());
+            }
+            self.members.insert(name, to_value(parameter.schema).unwrap());
+        }
+        self
+    }
+
+    fn kind<K: Kind>(mut self, name: &str) -> Self {
+        let mut named = Vec::new();
+        K::named(&mut named);
+        self.name(named);
+        self.members.insert(name.to_owned(), to_value(K::schema()).unwrap());
+        self
+    }
+
+    fn name(&mut self, named: Vec<(String, RefOr<Schema>)>) {
+        let named = named.into_iter().map(|(name, schema)| (name, to_value(schema).unwrap()));
+        self.named.extend(named);
+    }
+
+    /// Returns the types that a schema allows; none for any.
+    fn types(&self, schema: &Value) -> BTreeSet<String> {
+        let each = |schemas: &Value| {
+            schemas.as_array().unwrap().iter().flat_map(|schema| self.types(schema)).collect()
+        };
+        if let Some(name) = schema["$ref"].as_str() {
+            return self.types(&self.named[name.rsplit('/').next().unwrap()]);
+        }
+        match (&schema["oneOf"], &schema["type"]) {
+            (any @ Value::Array(_), _) => each(any),
+            (_, Value::Array(names)) => {
+                names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+            }
+            (_, Value::String(name)) => [name.clone()].into(),
+            // A list of words is of strings, with or without saying so.
+            _ if schema["enum"][0].is_string() => ["string".to_owned()].into(),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Compares an argument with its declaration, of which it may leave out bounds.
+    fn compare(&self, at: &str, listed: &Value, declared: &Value) {
+        assert_eq!(self.types(listed), self.types(declared), "{at}");
+        for (key, value) in listed.as_object().unwrap() {
+            match key.as_str() {
+                "type" | "description" => {}
+                "items" => self.compare(&format!("{at}/items"), value, &declared["items"]),
+                _ => assert_eq!(value, &declared[key], "{at}: {key}"),
+            }
+        }
+    }
+}
+
+/// Returns what is declared of each tool's arguments.
+fn declared() -> [(&'static str, Declared); TOOLS.len()] {
+    [
+        ("board_overview", own(["prefix", "after"])),
+        ("read_log", own(["log", "max_tokens"]).query::<PageQuery>().query::<FilterQuery>()),
+        ("append_items", own(["log", "items"]).kind::<After>("after").kind::<Attempts>("attempts")),
+        ("add_screenshot", own(["image", "metadata"])),
+        ("get_screenshot", own(["seq", "full"])),
+        ("render_prompt", own([]).query::<PromptQuery>()),
+        ("search_board", own([]).query::<SearchQuery>()),
+        ("get_state", own(["path", "max_tokens"])),
+        ("set_state", own(["path", "value", "expected_tag"]).kind::<Lifetime>("ttl")),
+        ("add_to_state", own(["path"]).input::<Adding>()),
+        ("transact", own([]).input::<Transacting>()),
+        ("remember", own(["item"])),
+        ("recall", own(["of", "max_tokens"]).query::<PageQuery>().query::<FilterQuery>()),
+        (
+            "ask_person",
+            own(["question", "seq", "default", "wait_s", "ask_here"]).kind::<Lifetime>("expires"),
+        ),
+        ("answer_question", own(["seq", "skip"]).kind::<AnswerText>("answer")),
+        ("list_open_questions", own([]).query::<InboxQuery>()),
+        ("claim_request", own(["seq", "wait_s"]).input::<Claiming>().input::<ClaimingNext>()),
+        ("finish_request", own(["seq", "failed"]).input::<Finishing>().input::<Failing>()),
+        ("wait_for_change", own(["after", "wait_s"]).query::<Wanted>()),
+        ("checkpoint_board", own([]).input::<Naming>()),
+        ("compare_board", own(["from", "to", "max_tokens"])),
+        ("restore_board", own([]).input::<Restoring>()),
+    ]
+}
+
+#[test]
+fn arguments_are_listed_as_they_are_declared() {
+    for (tool, (name, declared)) in TOOLS.iter().zip(declared()) {
+        assert_eq!(tool.name, name);
+        let listed: BTreeMap<String, Value> = serde_json::from_str(tool.properties).unwrap();
+        for (argument, listed) in &listed {
+            let at = format!("{name}/{argument}");
+            match declared.members.get(argument) {
+                Some(member) => declared.compare(&at, listed, member),
+                None => assert!(declared.own.contains(argument.as_str()), "{at} is undeclared"),
+            }
+        }
+        for argument in &declared.own {
+            assert!(listed.contains_key(*argument), "{name}/{argument} is not listed");
+        }
+        for argument in &declared.needed {
+            assert!(tool.required.contains(&argument.as_str()), "{name}/{argument} is needed");
+        }
+    }
+}
