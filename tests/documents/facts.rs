@@ -302,7 +302,13 @@ fn the_formats_of_prompts_are_those_of_the_code() {
     let (table, _) = table.split_once("\n\n").expect("its end");
     let rows = table.lines().filter_map(|row| row.strip_prefix("| `")?.split_once('`'));
     let stated: Vec<&str> = rows.map(|(name, _)| name).collect();
-    assert_eq!(stated, PromptFormat::NAMED.map(|(name, _)| name));
+    let names = PromptFormat::NAMED.map(|(name, _)| name);
+    assert_eq!(stated, names);
+    let page = read(&root().join("src/ui/page/views/prompt.js"));
+    let tabs = page.lines().find(|line| line.starts_with("const FORMATS =")).expect("the tabs");
+    let shown: Vec<&str> =
+        tabs.split("[\"").skip(1).filter_map(|tab| Some(tab.split_once('"')?.0)).collect();
+    assert_eq!(shown, names);
 }
 
 #[test]

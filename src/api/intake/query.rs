@@ -163,6 +163,11 @@ pub(crate) trait Worded: Copy + 'static {
 
     /// The name and the description of the schema, if the document has it in one place.
     const SCHEMA: Option<(&'static str, &'static str)> = None;
+
+    /// Describes the words.
+    fn told() -> Option<String> {
+        Self::SCHEMA.map(|(_, told)| told.to_owned())
+    }
 }
 
 impl<T: Worded> Form for Choice<T> {
@@ -183,7 +188,7 @@ impl<T: Worded> Form for Choice<T> {
 impl<T: Worded> PartialSchema for Choice<T> {
     fn schema() -> RefOr<Schema> {
         let mut words = one_of(T::WORDS.iter().map(|(word, _)| *word));
-        words.description = T::SCHEMA.map(|(_, told)| told.to_owned());
+        words.description = T::told();
         words.into()
     }
 }
@@ -217,6 +222,11 @@ impl Worded for ImagesShown {
 
 impl Worded for PromptFormat {
     const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
+
+    fn told() -> Option<String> {
+        let each = Self::NAMED.map(|(name, format)| format!("`{name}`: {}", format.about()));
+        Some(each.join(". "))
+    }
 }
 
 impl Worded for Tokenizer {

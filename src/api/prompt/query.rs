@@ -30,9 +30,7 @@ queries! {
     /// The query of a prompt.
     #[expect(clippy::doc_markdown, reason = "the document's text")]
     PromptQuery {
-        /// The format: `parts`, the original's and that of OpenAI's Chat Completions; `responses` for OpenAI's
-        /// Responses; `anthropic` for Anthropic's Messages; `gemini`; or `markdown`, which `Accept: text/markdown` also
-        /// selects
+        /// The format, by default the original's `parts`; `Accept: text/markdown` also selects `markdown`
         format: Choice<PromptFormat>,
         /// Only these parts, at most 100 of them memories. Their order in the prompt is fixed
         include via parts: Vec<PromptPart> => many_to(pattern(PROMPT_PART), PROMPT_PARTS_MAX),

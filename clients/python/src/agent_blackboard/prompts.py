@@ -9,7 +9,6 @@ from typing_extensions import NotRequired, TypedDict
 
 from .values import Answer
 
-Format = Literal["parts", "responses", "anthropic", "gemini", "markdown"]
 Images = Literal["inline", "url", "none"]
 
 
@@ -72,7 +71,7 @@ class Prompt(Generic[Part]):
     """The number of entries that `max_tokens` left out."""
 
 
-def prompt(answer: Answer, format: Format) -> Prompt[Any]:
+def prompt(answer: Answer, format: str) -> Prompt[Any]:
     """The prompt in an answer."""
     headers = answer.headers
     parts = [] if format == "markdown" else answer.json()

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from .._wire import UNSET, WAIT_MAX, ReadOptions, Seconds, WriteOptions, seconds, segment
 from ..errors import ConditionNotMet, SessionNotFound
-from ..prompts import AnthropicPart, ChatPart, Format, GeminiPart, Images, Prompt, ResponsesPart, prompt
+from ..prompts import AnthropicPart, ChatPart, GeminiPart, Images, Prompt, ResponsesPart, prompt
 from ..values import Answer, Event, TransactionResult, Written, written
 from .agents import AsyncAgents
 from .blobs import AsyncBlobs
@@ -217,7 +217,7 @@ class AsyncSession:
     async def prompt(self, format: Literal["gemini"], **selection: Unpack[Selection]) -> Prompt[GeminiPart]: ...
     @overload
     async def prompt(self, format: Literal["markdown"], **selection: Unpack[Selection]) -> Prompt[Any]: ...
-    async def prompt(self, format: Format = "parts", **selection: Unpack[Selection]) -> Prompt[Any]:
+    async def prompt(self, format: str = "parts", **selection: Unpack[Selection]) -> Prompt[Any]:
         """The board as a model reads it, for a provider or as UFO has it."""
         params: dict[str, Any] = {**selection, "agent": selection.get("of_agent"), "format": format}
         options = ReadOptions(agent=selection.get("agent"), timeout=selection.get("timeout"))
