@@ -5,8 +5,15 @@
 
 use blackboard_board::{ANTHROPIC, GOOGLE, ImageLimits, OPENAI, PromptFormat};
 
+/// Joins the beginning of an image in the original's format with that of its address.
+macro_rules! image_url {
+    ($address_begin:literal) => {
+        concat!(r#"{"type": "image_url", "image_url": {"url": "#, $address_begin)
+    };
+}
+
 /// The beginning of an image in the original's format.
-pub const IMAGE_URL_BEGIN: &str = "{\"type\": \"image_url\", \"image_url\": {\"url\": ";
+pub const IMAGE_URL_BEGIN: &str = image_url!("");
 
 /// The end of an image in the original's format.
 pub const IMAGE_URL_END: &str = "}}";
@@ -38,8 +45,8 @@ const CHAT: Syntax = Syntax {
     text_begin: r#"{"type": "text", "text": ""#,
     text_end: "\"}",
     marked_text_end: None,
-    inline_begin: r#"{"type": "image_url", "image_url": {"url": "data:{media_type};base64,"#,
-    address_begin: r#"{"type": "image_url", "image_url": {"url": ""#,
+    inline_begin: image_url!("\"data:{media_type};base64,"),
+    address_begin: image_url!("\""),
     image_end: "\"}}",
     image_limits: None,
 };

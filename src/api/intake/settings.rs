@@ -14,6 +14,7 @@ use super::profile::{PromptProfilesBody, profiles};
 use crate::api::refusal::Refusal;
 use crate::api::refusal::{child, invalid_field, object_required, unknown_field};
 use crate::api::schema;
+use crate::api::schema::settings::BOUNDED;
 use crate::api::schema::shapes::text;
 use crate::board::json;
 use crate::board::json::Kind;
@@ -200,9 +201,6 @@ fn names_or_null(max: usize) -> ArrayBuilder {
     array.items(text()).max_items(Some(max))
 }
 
-/// The members of `max_items`.
-const MAX_ITEMS: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
-
 fn set<T>(
     at: &str,
     value: &str,
@@ -267,7 +265,7 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
             "/trajectories" => &mut each.trajectories,
             "/screenshots" => &mut each.screenshots,
             "/memory" => &mut each.memory,
-            _ => return Err(unknown_field(at, &MAX_ITEMS)),
+            _ => return Err(unknown_field(at, &BOUNDED)),
         };
         *max = match json::kind(value) {
             Kind::Null => None,

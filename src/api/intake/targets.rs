@@ -61,11 +61,8 @@ impl PartialSchema for PathText {
 
 impl PartialSchema for LogText {
     fn schema() -> RefOr<Schema> {
-        let told =
-            "`questions`, `requests`, `trajectories`, `screenshots` or `agents/{agent}/memory`.";
-        let log = pattern(
-            "^(questions|requests|trajectories|screenshots|agents/[A-Za-z0-9_~-]+/memory)$",
-        );
+        let told = format!("`{}` or `agents/{{agent}}/memory`.", logs("`, `"));
+        let log = pattern(&format!("^({}|agents/[A-Za-z0-9_~-]+/memory)$", logs("|")));
         ObjectBuilder::from(log).description(Some(told)).into()
     }
 }
@@ -112,10 +109,15 @@ fn path_member(at: &str, value: &str) -> Result<StatePath, Refusal> {
     })
 }
 
+/// Returns the names of the board's logs.
+fn logs(separator: &str) -> String {
+    LogName::BOARD.map(|log| log.to_string()).join(separator)
+}
+
 fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
     parse_log_path(&string(at, value)?).ok_or_else(|| {
-        let known = "questions, requests, trajectories, screenshots or agents/{agent}/memory";
-        invalid_field(at.to_owned(), format!("expected a log: {known}"))
+        let why = format!("expected a log: {} or agents/{{agent}}/memory", logs(", "));
+        invalid_field(at.to_owned(), why)
     })
 }
 

@@ -10,7 +10,8 @@ use super::INT64_MAX;
 use crate::board::{AGENT_STATES_MAX, LABEL_BYTES_MAX, Status};
 
 /// The logs that may have their own limit; `memory` covers every agent's memory.
-const BOUNDED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
+pub(crate) const BOUNDED: [&str; 5] =
+    ["questions", "requests", "trajectories", "screenshots", "memory"];
 
 /// The pattern of an age. The server accepts a little more: up to 36500d, in any unit.
 const AGE: &str =
