@@ -326,6 +326,10 @@ fn the_kinds_of_images_are_those_of_the_code() {
     let page = read(&root().join("src/ui/page/core/prompt/parts.js"));
     let shown = IMAGE_TYPES.map(|(kind, _)| kind.trim_start_matches("image/")).join("|");
     assert!(page.contains(&format!("^data:image\\/({shown});base64,")), "{shown}");
+    let python = read(&root().join("clients/python/src/agent_blackboard/images.py"));
+    for (kind, _) in IMAGE_TYPES {
+        assert!(python.contains(&format!("\"{kind}\"")), "the Python client knows no {kind}");
+    }
 }
 
 /// The paths of the API, as lists of their parts.
