@@ -28,7 +28,6 @@ const RENDERING: u32 = 2;
 
 queries! {
     /// The query of a prompt.
-    #[expect(clippy::doc_markdown, reason = "the document's text")]
     PromptQuery {
         /// The format, by default the original's `parts`; `Accept: text/markdown` also selects `markdown`
         format: Choice<PromptFormat>,
