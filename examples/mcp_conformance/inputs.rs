@@ -192,7 +192,7 @@ fn possible(context: &Context) -> Value {
 }
 
 fn seal(service: &Service, state: &str) -> String {
-    format!("{state}.{}", URL_SAFE_NO_PAD.encode(service.sign(state.as_bytes())))
+    format!("{state}.{}", URL_SAFE_NO_PAD.encode(service.signing_key().sign(state.as_bytes())))
 }
 
 /// Returns a state that was sealed here.
@@ -200,7 +200,7 @@ fn open(service: &Service, sealed: &str) -> Result<String, ErrorData> {
     let opened = || {
         let (state, signature) = sealed.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        service.has_signed(state.as_bytes(), &signature).then(|| state.to_owned())
+        service.signing_key().has_signed(state.as_bytes(), &signature).then(|| state.to_owned())
     };
     opened()
         .ok_or_else(|| ErrorData::invalid_params("the requestState is not of this server", None))

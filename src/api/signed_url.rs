@@ -74,7 +74,7 @@ impl ImageAddresses {
             max_px,
             expires: *expires,
         };
-        let signature = URL_SAFE_NO_PAD.encode(service.sign(&grant.message()));
+        let signature = URL_SAFE_NO_PAD.encode(service.signing_key().sign(&grant.message()));
         let size = size.map(|size| format!("{size}&")).unwrap_or_default();
         format!("{public}{path}?{size}expires={expires}&signature={signature}")
     }
@@ -188,7 +188,7 @@ impl SignedQuery {
     fn opens(&self, service: &Service, grant: &Grant) -> Result<(), Refusal> {
         let signature = URL_SAFE_NO_PAD.decode(&self.signature).unwrap_or_default();
         let is_valid = (1..=LIFE_S_MAX).contains(&self.left_s(service));
-        if is_valid && service.has_signed(&grant.message(), &signature) {
+        if is_valid && service.signing_key().has_signed(&grant.message(), &signature) {
             return Ok(());
         }
         Err(not_signed())

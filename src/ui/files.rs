@@ -15,6 +15,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use brotli_decompressor::Decompressor;
 use sha2::{Digest as _, Sha256};
 
+/// The address of the page.
+pub const PATH: &str = "/ui/";
+
 /// Names of the packed files, and their content compressed by Brotli.
 const PACKED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
@@ -38,7 +41,7 @@ const BUFFER_BYTES: usize = 4096;
 
 /// Redirects to the page.
 pub(super) async fn find() -> Redirect {
-    Redirect::permanent(super::PATH)
+    Redirect::permanent(PATH)
 }
 
 /// Serves the page. Its addresses of files have the hash of all files.

@@ -13,10 +13,9 @@ use axum::Router;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 
-use crate::auth::{Caller, Logins, Unauthorized};
+pub use files::PATH;
 
-/// The address of the page.
-pub const PATH: &str = "/ui/";
+use crate::auth::{Caller, Logins, Unauthorized};
 
 /// The routes of the page. They need no token.
 pub fn routes(logins: Logins) -> Router {

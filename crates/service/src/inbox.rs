@@ -5,7 +5,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::sessions::list::SelectedSession;
+use super::list::SelectedSession;
 use super::sessions::session::{Session, Shown};
 use super::{Listing, Service, ServiceError};
 use blackboard_board::{Board, OpenEntry, Questions, Seq, SessionName, Summary};

@@ -9,8 +9,9 @@ use super::error::ServiceError;
 use super::image_pins::ImagePin;
 use super::sessions::known::Known;
 use super::sessions::session::Pin;
-use super::{Keep, Reply};
-use blackboard_board::{Epoch, Key, Prepared, Revision, SessionId, SessionName, Write};
+use blackboard_board::{
+    Answer, Board, Epoch, Json, Key, Prepared, Revision, SessionId, SessionName, Write,
+};
 use blackboard_fairness::{Client, Left, Limiter, Place, Queue, Refused, Share};
 use blackboard_metrics::{Counted, WRITES_WAITING};
 use blackboard_store::Head;
@@ -27,6 +28,9 @@ const APPEND_A_BYTE: Duration = Duration::from_nanos(5);
 /// The size from which a write joins no batch with other clients' writes, which would wait for its append, about 1.3
 /// ms.
 const LARGE_BYTES: u64 = 256 << 10;
+
+/// The number of tries of a write whose session is replaced meanwhile.
+pub(crate) const MOVED_TRIES_MAX: usize = 8;
 
 /// The writer's queue. Cloning gives another handle.
 #[derive(Clone)]
@@ -83,6 +87,35 @@ pub(crate) struct WriteJob {
     pub(crate) room: Option<Room>,
     pub(crate) reply: Option<oneshot::Sender<Result<Reply, Unwritten>>>,
 }
+
+/// Result of a write: durable, and visible to every later read.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The board as this write left it.
+    pub board: Arc<Board>,
+    /// The board's answer.
+    pub answer: Answer,
+    /// True if the written thing existed before.
+    pub existed: bool,
+    /// True if there was anything to commit.
+    pub committed: bool,
+    /// The bytes of the session's history after it; of a keyed write, whose answer is part of its
+    /// commit, before it.
+    pub history_bytes: u64,
+}
+
+/// Result of a write that may have an idempotency key.
+#[derive(Debug)]
+pub enum Reply {
+    /// The write was carried out now.
+    Now(Receipt),
+    /// The write was carried out before, with this answer.
+    Before(Json),
+}
+
+/// Makes the answer that is stored with the write's key; `None` is a fault. The receipt does not count the write's
+/// own commit yet.
+pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
 
 /// Pins of at most: the session itself, a fork's source, the Q&A session.
 pub(crate) type Pins = [Option<Pin>; 3];

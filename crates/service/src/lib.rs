@@ -18,11 +18,11 @@ mod images;
 mod inbox;
 mod job;
 mod limiter;
+mod list;
 mod maintenance;
 mod options;
 mod search;
 mod sessions;
-mod signing;
 mod start;
 mod startup;
 mod stats;
@@ -40,12 +40,12 @@ pub use handle::{SessionHandle, SessionWait, Unreachable};
 pub use history::At;
 pub use image_bytes::ImageBytes;
 pub use inbox::{Delivered, Inbox};
-pub use job::{QUEUE_BYTES_MAX, QUEUE_WRITES_MAX};
+pub use job::{Keep, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Receipt, Reply};
+pub use list::{Listed, Listing};
 pub use maintenance::check::{DamagedImage, Soundness, check, check_counted};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession, SearchPlace};
 pub use search::{Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
-pub use sessions::list::{Listed, Listing};
 pub use sessions::recent_commits::{COMMITS_AT_ONCE_MAX, SharedText};
 pub use sessions::session::Published;
 pub use startup::damage::{Damage, LoadError};
@@ -59,9 +59,8 @@ pub use watch::waker::{Heard, NOTICES_MAX, Notice};
 pub use writer::patch::Patch;
 
 use archive::Archives;
-use blackboard_board::{
-    Answer, Board, Digest, Epoch, Extent, Json, Key, SessionName, Summary, Write,
-};
+use blackboard_board::{Digest, Epoch, Extent, Json, Key, SessionName, Summary, Timestamp, Write};
+use blackboard_store::SigningKey;
 use claims::queue::Queues;
 use deps::Deps;
 use heads::HeadChecks;
@@ -69,16 +68,13 @@ use history::History;
 use images::Images;
 pub use images::chunks::ImagePieces;
 pub use images::uploads::{UPLOADS_MAX, Upload, Uploaded};
-use job::{Unwritten, WriteJob};
+use job::{MOVED_TRIES_MAX, Unwritten, WriteJob};
 use search::Searches;
 use sessions::Sessions;
 use sessions::session::{Session, new_session_id};
 use watch::Watches;
 use writer::entrance::Entrance;
 use writer::staging::recall;
-
-/// The number of tries of a write whose session is replaced meanwhile.
-const MOVED_TRIES_MAX: usize = 8;
 
 /// The threads in the order in which they end: the first three send jobs to the writer, the others work for it.
 const ENDS: [&str; 10] = [
@@ -114,40 +110,23 @@ struct Inner {
     searches: Searches,
 }
 
-/// Result of a write: durable, and visible to every later read.
-#[derive(Clone, Debug)]
-pub struct Receipt {
-    /// The board as this write left it.
-    pub board: Arc<Board>,
-    /// The board's answer.
-    pub answer: Answer,
-    /// True if the written thing existed before.
-    pub existed: bool,
-    /// True if there was anything to commit.
-    pub committed: bool,
-    /// The bytes of the session's history after it; of a keyed write, whose answer is part of its
-    /// commit, before it.
-    pub history_bytes: u64,
-}
-
-/// Result of a write that may have an idempotency key.
-#[derive(Debug)]
-pub enum Reply {
-    /// The write was carried out now.
-    Now(Receipt),
-    /// The write was carried out before, with this answer.
-    Before(Json),
-}
-
-/// Makes the answer that is stored with the write's key; `None` is a fault. The receipt does not count the write's
-/// own commit yet.
-pub type Keep = Arc<dyn Fn(&Receipt) -> Option<Json> + Send + Sync>;
-
 impl Service {
     /// Returns the store's epoch, a part of every entity tag.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.inner.deps.store.epoch()
+    }
+
+    /// Returns the time of the server's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.deps.clock.now()
+    }
+
+    /// Returns the key that the store keeps, with which URLs are signed.
+    #[must_use]
+    pub fn signing_key(&self) -> &SigningKey {
+        self.inner.deps.store.signing_key()
     }
 
     /// Returns the number of sessions.

@@ -114,7 +114,8 @@ impl State<'_> {
     }
 
     fn seal(&self, call: &Call, agent: Option<&AgentName>) -> String {
-        let signature = URL_SAFE_NO_PAD.encode(call.service.sign(&self.message(call, agent)));
+        let signature =
+            URL_SAFE_NO_PAD.encode(call.service.signing_key().sign(&self.message(call, agent)));
         let session = URL_SAFE_NO_PAD.encode(self.session.as_str());
         format!("{session}.{}.{}.{signature}", self.seq, self.expires)
     }
@@ -140,7 +141,7 @@ impl State<'_> {
         let signature = URL_SAFE_NO_PAD.decode(part()?).map_err(|_| forged())?;
         let id = session_id(session).ok_or_else(forged)?;
         let state = State { session: session.name(), id, seq, expires };
-        let holds = call.service.has_signed(&state.message(call, agent), &signature)
+        let holds = call.service.signing_key().has_signed(&state.message(call, agent), &signature)
             && call.service.now().0 < expires;
         if holds { Ok(seq) } else { Err(forged()) }
     }

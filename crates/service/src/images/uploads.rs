@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::image_pins::ImagePin;
-use crate::job::{ImagesIn, Unwritten, WriteJob};
+use crate::job::{ImagesIn, MOVED_TRIES_MAX, Unwritten, WriteJob};
 use crate::limiter::Permit;
-use crate::{Keep, MOVED_TRIES_MAX, Reply, Service, ServiceError, SessionHandle, new_session_id};
+use crate::{Keep, Reply, Service, ServiceError, SessionHandle, new_session_id};
 use blackboard_board::{
     Command, Digest, Hashing, MediaType, SessionCommand, SessionName, Terms, Write,
 };

@@ -3,8 +3,7 @@
 pub(crate) mod by_id;
 pub(crate) mod directory;
 pub(super) mod known;
-mod labels;
-pub(crate) mod list;
+pub(crate) mod labels;
 pub(crate) mod loader;
 pub(crate) mod memory_budget;
 pub(crate) mod past_boards;

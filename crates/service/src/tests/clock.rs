@@ -15,7 +15,7 @@ use super::cramped::start_uncompacted_at;
 use super::service::*;
 use crate::*;
 use blackboard_board::{
-    AgentName, Commit, Condition, Digest, Edit, Frame, Key, RequestCommand, Revision, Seq,
+    AgentName, Board, Commit, Condition, Digest, Edit, Frame, Key, RequestCommand, Revision, Seq,
     StatePath, Terms, Timestamp, Ttl, stored,
 };
 use blackboard_clock::Clock;

@@ -10,8 +10,8 @@ use super::clock::*;
 use super::service::*;
 use crate::*;
 use blackboard_board::{
-    BoardCommand, Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq, SessionCommand, Set,
-    SettingsPatch, Terms, Timestamp, Transaction, Work,
+    Answer, BoardCommand, Change, Due, Edit, Fence, LogName, Rejected, Revision, Seq,
+    SessionCommand, Set, SettingsPatch, Terms, Timestamp, Transaction, Work,
 };
 use blackboard_clock::Clock;
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::cramped::start_uncompacted;
 use super::service::*;
 use crate::*;
-use blackboard_board::LogName;
+use blackboard_board::{Board, LogName};
 use blackboard_clock::Clock;
 use blackboard_store::SqliteStore;
 

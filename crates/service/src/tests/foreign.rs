@@ -10,7 +10,7 @@ use super::common::{Common, serve, two};
 use super::service::*;
 use crate::sessions::replay::whole;
 use crate::*;
-use blackboard_board::stored::Body;
+use blackboard_board::{Board, stored::Body};
 use blackboard_board::{
     Condition, Frame, LogName, Matches, Moment, Nonce, Rejected, Revision, SessionCommand,
     Timestamp, decide, stored,

@@ -11,7 +11,7 @@ use super::service::*;
 use crate::sessions::memory_budget::Evictor;
 use crate::sessions::session::Pin;
 use crate::*;
-use blackboard_board::{LogName, Revision, SessionCommand};
+use blackboard_board::{Board, LogName, Revision, SessionCommand};
 use blackboard_clock::Clock;
 use blackboard_store::Store;
 

@@ -9,8 +9,8 @@ use super::clock::*;
 use super::service::*;
 use crate::*;
 use blackboard_board::{
-    Digest, History, LogCommand, Rejected, Revision, Seq, SessionCommand, Set, SettingsPatch,
-    Timestamp, Work,
+    Answer, Digest, History, LogCommand, Rejected, Revision, Seq, SessionCommand, Set,
+    SettingsPatch, Timestamp, Work,
 };
 use blackboard_clock::Clock;
 

@@ -12,8 +12,10 @@ use tempfile::TempDir;
 use super::clock::BusyWriter;
 use crate::*;
 use blackboard_auth::Caller;
+use blackboard_board::{
+    Answer, Board, Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq, Terms,
+};
 pub(crate) use blackboard_board::{BoardCommand, Command, LogCommand, LogName, SessionCommand};
-use blackboard_board::{Edit, Item, Json, Policy, Rejected, Revision, Screenshot, Seq, Terms};
 use blackboard_clock::Clock;
 use blackboard_store::{PageMax, SqliteOptions, SqliteStore, SyncLevel};
 

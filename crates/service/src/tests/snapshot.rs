@@ -10,7 +10,7 @@ use super::cold::{corrupt, evict};
 use super::service::*;
 use crate::sessions::snapshots::put_parts;
 use crate::*;
-use blackboard_board::Revision;
+use blackboard_board::{Board, Revision};
 
 const LARGE_WRITES: u64 = 40;
 

@@ -7,10 +7,10 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::by_id::summary_of;
-use super::labels::Label;
-use super::session::Session;
-use crate::{Service, ServiceError};
+use super::sessions::by_id::summary_of;
+use super::sessions::labels::Label;
+use super::sessions::session::Session;
+use super::{Service, ServiceError};
 use blackboard_board::{Life, SessionName, Summary};
 use blackboard_fairness::{compute, with_files};
 use blackboard_metrics as metrics;
