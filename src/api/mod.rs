@@ -3,7 +3,6 @@
 //! All protocols share this layer, so it depends on none. A [`Refusal`] is a code with facts and pointers, to which
 //! each protocol assigns a status.
 
-pub(crate) mod address;
 pub(crate) mod fingerprint;
 pub(crate) mod history;
 pub(crate) mod inbox;

@@ -7,9 +7,9 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::address::{percent_decode, segment};
 use super::refusal::Refusal;
 use super::suggestion::{known_names, nearest};
+use crate::address::{percent_decode, segment};
 use crate::board::Code;
 
 /// The words of a flag.

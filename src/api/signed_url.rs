@@ -9,11 +9,11 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::address::image_url;
 use super::intake::query::{AnyNumber, Text, queries};
 use super::params::{Params, invalid};
 use super::refusal::Refusal;
 use super::schema::pattern;
+use crate::address::image_url;
 use crate::board::{Board, Code, Digest, Epoch, Image, Seq, SessionId, SessionName, Timestamp};
 use crate::service::Service;
 

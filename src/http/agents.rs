@@ -13,7 +13,7 @@ use super::request::path::{AgentPath, SessionPath};
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
-use crate::api::address::agent_url;
+use crate::address::agent_url;
 use crate::api::inbox::PAGE_BYTES;
 use crate::api::intake::query::{Count, Of, Text, queries};
 

@@ -14,7 +14,7 @@ use super::response::problem::Problem;
 use super::response::stored_bytes::{IMMUTABLE, body, describe, requested_part};
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written};
-use crate::api::address::blob_url;
+use crate::address::blob_url;
 use crate::api::refusal::{Refusal, no_blob};
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Blob, Board, Code, Digest, MediaType};

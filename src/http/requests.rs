@@ -15,7 +15,7 @@ use super::request::path::EntryPath;
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
-use crate::api::address::entry_url;
+use crate::address::entry_url;
 use crate::api::intake::input::body as body_of;
 use crate::api::ops::requests::{Claimed, Claiming, ClaimingNext, Failing, Finishing};
 use crate::api::tag::Resource;

@@ -22,7 +22,7 @@ use super::response::problem::Problem;
 use super::response::unwritten;
 use super::write::Writing;
 use super::write::response::{Written, WrittenBody};
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::api::inbox::{PAGE_BYTES, listing};
 use crate::api::intake::input::body as body_of;
 use crate::api::intake::query::{Count, Labels, Of, Text, queries};

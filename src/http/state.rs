@@ -13,7 +13,7 @@ use super::request::path::StateAt;
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
-use crate::api::address::state_url;
+use crate::address::state_url;
 use crate::api::intake::fields::json_text;
 use crate::api::intake::query::{Of, queries};
 use crate::api::intake::until::UntilQuery;

@@ -13,7 +13,7 @@ use super::call::{Call, Client};
 use super::tools::prompt::markdown;
 use super::tools::reading::{Keep, fit, member, whole, within};
 use super::tools::screenshots;
-use crate::api::address::{percent_decode, segment};
+use crate::address::{percent_decode, segment};
 use crate::api::inbox::listing;
 use crate::api::log_page::LogQuery;
 use crate::api::ops::screenshots::image;

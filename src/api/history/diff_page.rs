@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::diff::{Difference, Differences, How, Sides};
-use crate::api::address::{agent_path, image_url, log_path};
+use crate::address::{agent_path, image_url, log_path};
 use crate::api::offload::work;
 use crate::api::pieces::{PIECE_BYTES, Pieces};
 use crate::api::push;

@@ -1,7 +1,7 @@
 //! Commit filters: the parameters `on`, `agent` and `trace`.
 
 use super::query::{Of, many_to, queries};
-use crate::api::address::parse_log_path;
+use crate::address::parse_log_path;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::api::schema::pattern;

@@ -7,7 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::fields::{string, text_of};
 use super::input::{Kind, kinds, named};
 use super::query::{Of, Shaped};
-use crate::api::address::parse_log_path;
+use crate::address::parse_log_path;
 use crate::api::refusal::{Fault, Refusal, invalid_field};
 use crate::api::schema::{from, pattern, point, with_example};
 use crate::board::{

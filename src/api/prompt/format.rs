@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use exact_json::python::Characters;
 
-use crate::api::address::image_url;
+use crate::address::image_url;
 use crate::board::{
     Board, Entry, Image, ImageLimits, LogName, PromptFormat, PromptPart, SessionName,
 };

@@ -5,7 +5,7 @@
 
 use super::entry::{ImageBody, imageless};
 use super::write_json;
-use crate::api::address::{agent_url, entry_url, image_url, log_path, log_url, state_url};
+use crate::address::{agent_url, entry_url, image_url, log_path, log_url, state_url};
 use crate::api::intake::settings::SettingsBody;
 use crate::api::push;
 use crate::board::{

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::inline_image::Inline;
 use super::{Shown, raw, write_json};
-use crate::api::address::image_url;
+use crate::address::image_url;
 use crate::api::intake::query::{ImagesName, Texts, many, queries};
 use crate::api::params::Params;
 use crate::api::refusal::Refusal;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::de::IgnoredAny;
 
-use crate::api::address::{entry_url, log_path, log_url, parse_log_path, session_url};
+use crate::address::{entry_url, log_path, log_url, parse_log_path, session_url};
 use crate::board::{InvalidName, InvalidPath, LogName, Seq, SessionName, StatePath};
 
 /// A text that is no place.

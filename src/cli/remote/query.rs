@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::api::address::segment;
+use crate::address::segment;
 
 /// An address to which parameters are added.
 #[derive(Clone, Debug)]

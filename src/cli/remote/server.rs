@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::refusal::Refusal;
 use super::repeat::Key;
-use crate::api::address::segment;
+use crate::address::segment;
 use crate::board::AgentName;
 use crate::cli::connection::{Connected, foreign};
 use crate::client::{Answer, Client, Error, Events, Limits, Problem, Token};

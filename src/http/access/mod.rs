@@ -21,7 +21,7 @@ use tower::Service as _;
 use super::response::LoggedToken;
 use super::response::problem::Problem;
 use super::response::{REVISION_HEADER, revision_value};
-use crate::api::address::session_of;
+use crate::address::session_of;
 use crate::api::ops::NotWritten;
 use crate::api::refusal::no_session;
 use crate::api::signed_url::not_signed;

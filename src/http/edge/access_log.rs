@@ -8,7 +8,7 @@ use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 use tracing::Level;
 
-use crate::api::address::segment;
+use crate::address::segment;
 use crate::board::{Code, NAME_BYTES_MAX};
 use crate::http::edge::client_address::ClientAddress;
 use crate::http::response::request_id::{ID_BYTES, RequestId};

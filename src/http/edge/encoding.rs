@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
-use crate::api::address::percent_decode;
+use crate::address::percent_decode;
 use crate::{board::Code, http::Problem};
 
 /// Refuses a path that is not percent-encoded UTF-8.

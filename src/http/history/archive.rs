@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::Response;
 
 use super::LOOKS_MAX;
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::api::pieces::Pieces;
 use crate::api::tag::{Rendering, Resource, Tag};
 use crate::http::openapi;

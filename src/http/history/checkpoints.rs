@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::api::address::checkpoint_url;
+use crate::address::checkpoint_url;
 use crate::api::intake::input::body as body_of;
 use crate::api::intake::query::{Count, Of, queries};
 use crate::api::ops::history::Naming;

@@ -14,7 +14,7 @@ use super::request::body::{BODY_BYTES_MAX, from_json, only_json};
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::WrittenBody;
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::api::intake::input::body as body_of;
 use crate::api::ops::history::{Forking, Restoring};
 

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::api::address::{image_url, session_url};
+use crate::address::{image_url, session_url};
 use crate::api::intake::input::body as body_of;
 use crate::api::intake::query::{ImagesName, many, queries};
 use crate::api::ops::logs::Replacing;

@@ -2,8 +2,8 @@
 use axum::extract::{FromRef, FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
-use crate::api::address::percent_decode;
-use crate::api::address::{InvalidStatePath, state_path};
+use crate::address::percent_decode;
+use crate::address::{InvalidStatePath, state_path};
 use crate::board::{
     AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, StatePath,
 };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use crate::api::address::{entry_url, log_url};
+use crate::address::{entry_url, log_url};
 use crate::api::intake::items::{Remarks, Skipped};
 use crate::api::ops::logs::Appended;
 use crate::api::refusal::Fault;

@@ -4,7 +4,7 @@ use axum::http::request::Parts;
 use rmcp::model::Extensions;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::address::percent_decode;
+use crate::address::percent_decode;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::auth::Caller;

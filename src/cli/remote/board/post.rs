@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::Args;
 use hyper::Method;
 
-use crate::api::address::{log_path, log_url};
+use crate::address::{log_path, log_url};
 use crate::board::LogName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::board::{PromptFormat, SessionName};
 use crate::cli::Failure;
 use crate::cli::connection::Connection;

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::address::state_url;
+use crate::address::state_url;
 use crate::board::Ttl;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

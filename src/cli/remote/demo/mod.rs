@@ -14,7 +14,7 @@ use super::access;
 use super::end::End;
 use super::refusal::Refusal;
 use super::server::Server;
-use crate::api::address::{segment, session_url};
+use crate::address::{segment, session_url};
 use crate::board::SessionName;
 use crate::cli::connection::{Connection, foreign};
 use crate::cli::{Failure, note, put};

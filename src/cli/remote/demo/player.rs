@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
-use crate::api::address::segment;
+use crate::address::segment;
 use crate::board::{AgentName, SessionName};
 use crate::cli::remote::refusal::Refusal;
 use crate::cli::remote::repeat::Key;

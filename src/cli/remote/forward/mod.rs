@@ -29,7 +29,7 @@ use super::feed::{Feed, News, Resync};
 use super::query::Query;
 use super::refusal::Refusal;
 use super::server::Server;
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::board::SessionName;
 use crate::cli::Failure;
 use crate::cli::connection::Connection;

@@ -4,7 +4,7 @@ use clap::Args;
 use hyper::Method;
 use serde::Deserialize;
 
-use crate::api::address::{checkpoint_url, session_url};
+use crate::address::{checkpoint_url, session_url};
 use crate::board::{CheckpointName, SessionName};
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::board::SessionName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

@@ -4,7 +4,7 @@ use clap::Args;
 use hyper::Method;
 
 use super::point;
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::board::SessionName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

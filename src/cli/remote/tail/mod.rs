@@ -22,7 +22,7 @@ use super::feed::{Feed, News};
 use super::query::Query;
 use super::refusal::Refusal;
 use super::screen::Screen;
-use crate::api::address::session_url;
+use crate::address::session_url;
 use crate::board::SessionName;
 use crate::cli::{Failure, note};
 use crate::printable::plain;

@@ -3,7 +3,7 @@
 use clap::Args;
 use hyper::Method;
 
-use crate::api::address::entry_url;
+use crate::address::entry_url;
 use crate::board::LogName;
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::api::address::{entry_url, log_url};
+use crate::address::{entry_url, log_url};
 use crate::board::{LogName, Seq, SessionName, Ttl};
 use crate::cli::remote::access::Access;
 use crate::cli::remote::body::Written;

@@ -7,7 +7,7 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::api::address::{entry_url, log_url};
+use crate::address::{entry_url, log_url};
 use crate::board::{LogName, SessionName, Ttl};
 use crate::cli::Failure;
 use crate::cli::remote::access::Access;

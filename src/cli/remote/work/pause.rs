@@ -3,7 +3,7 @@
 use clap::Args;
 use hyper::Method;
 
-use crate::api::address::state_url;
+use crate::address::state_url;
 use crate::board::{AgentName, InvalidPath, SessionName, StatePath, Ttl};
 use crate::cli::Failure;
 use crate::cli::note;

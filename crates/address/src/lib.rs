@@ -1,11 +1,11 @@
 //! Addresses of sessions, logs, entries, agents and state values.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fmt::Write as _;
 
-use crate::api::push;
-use crate::board::{
+use blackboard_board::{
     AgentName, CheckpointName, Digest, InvalidPath, LogName, Seq, SessionName, StatePath,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The characters to encode: all but the unreserved ones of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -17,7 +17,8 @@ const PATH: &AsciiSet = &SEGMENT.remove(b'/');
 const URL_BYTES: usize = 96;
 
 /// Returns the URL path of a session.
-pub(crate) fn session_url(session: &SessionName) -> String {
+#[must_use]
+pub fn session_url(session: &SessionName) -> String {
     // Avoids growing in most cases: every append answers with an address.
     let mut url = String::with_capacity(URL_BYTES);
     url.push_str("/v1/sessions/");
@@ -26,19 +27,22 @@ pub(crate) fn session_url(session: &SessionName) -> String {
 }
 
 /// Returns the URL path of a log.
-pub(crate) fn log_url(session: &SessionName, log: &LogName) -> String {
+#[must_use]
+pub fn log_url(session: &SessionName, log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_url(session, agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
             let mut url = session_url(session);
-            push(&mut url, format_args!("/{log}"));
+            // Writing to a String does not fail.
+            write!(url, "/{log}").ok();
             url
         }
     }
 }
 
 /// Returns the path of a log within its session, not percent-encoded.
-pub(crate) fn log_path(log: &LogName) -> String {
+#[must_use]
+pub fn log_path(log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
@@ -48,7 +52,8 @@ pub(crate) fn log_path(log: &LogName) -> String {
 }
 
 /// Parses the path of a log within its session, not percent-encoded.
-pub(crate) fn parse_log_path(path: &str) -> Option<LogName> {
+#[must_use]
+pub fn parse_log_path(path: &str) -> Option<LogName> {
     LogName::of_board(path).or_else(|| {
         let agent = path.strip_prefix("agents/")?.strip_suffix("/memory")?;
         Some(LogName::Memory(agent.parse().ok()?))
@@ -56,52 +61,61 @@ pub(crate) fn parse_log_path(path: &str) -> Option<LogName> {
 }
 
 /// Returns the URL path of an agent.
-pub(crate) fn agent_url(session: &SessionName, agent: &AgentName) -> String {
+#[must_use]
+pub fn agent_url(session: &SessionName, agent: &AgentName) -> String {
     format!("{}/agents/{}", session_url(session), segment(agent.as_str()))
 }
 
 /// Returns the path of an agent within its session, not percent-encoded.
-pub(crate) fn agent_path(agent: &AgentName) -> String {
+#[must_use]
+pub fn agent_path(agent: &AgentName) -> String {
     format!("agents/{agent}")
 }
 
 /// Returns the URL path of a checkpoint.
-pub(crate) fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
+#[must_use]
+pub fn checkpoint_url(session: &SessionName, checkpoint: &CheckpointName) -> String {
     let checkpoint = utf8_percent_encode(checkpoint.as_str(), SEGMENT);
     format!("{}/checkpoints/{checkpoint}", session_url(session))
 }
 
 /// Returns the URL path of a value in the state.
-pub(crate) fn state_url(session: &SessionName, path: &StatePath) -> String {
+#[must_use]
+pub fn state_url(session: &SessionName, path: &StatePath) -> String {
     let (slash, path) = if path.is_root() { ("", String::new()) } else { ("/", path.to_string()) };
     format!("{}/state{slash}{}", session_url(session), utf8_percent_encode(&path, PATH))
 }
 
 /// Encodes a name as a path segment.
-pub(crate) fn segment(name: &str) -> String {
+#[must_use]
+pub fn segment(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
 /// Returns the URL path of an entry.
-pub(crate) fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
+#[must_use]
+pub fn entry_url(session: &SessionName, log: &LogName, seq: Seq) -> String {
     let mut url = log_url(session, log);
-    push(&mut url, format_args!("/{seq}"));
+    write!(url, "/{seq}").ok();
     url
 }
 
 /// Returns the address of a blob.
-pub(crate) fn blob_url(session: &SessionName, sha256: &Digest) -> String {
+#[must_use]
+pub fn blob_url(session: &SessionName, sha256: &Digest) -> String {
     format!("{}/blobs/{sha256}", session_url(session))
 }
 
 /// Returns the URL path of a screenshot's image.
-pub(crate) fn image_url(session: &SessionName, seq: Seq) -> String {
+#[must_use]
+pub fn image_url(session: &SessionName, seq: Seq) -> String {
     format!("{}/image", entry_url(session, &LogName::Screenshots, seq))
 }
 
 /// Decodes percent-encoded UTF-8. Returns `None` if two hex digits do not follow a `%`, or the result is not
 /// UTF-8.
-pub(crate) fn percent_decode(raw: &[u8]) -> Option<String> {
+#[must_use]
+pub fn percent_decode(raw: &[u8]) -> Option<String> {
     let is_escaped = raw.split(|byte| *byte == b'%').skip(1).all(|rest| {
         let digits = rest.iter().take(2).filter(|byte| byte.is_ascii_hexdigit());
         digits.count() == 2
@@ -112,7 +126,7 @@ pub(crate) fn percent_decode(raw: &[u8]) -> Option<String> {
 
 /// The reason why a text is not a path in the state.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InvalidStatePath {
+pub enum InvalidStatePath {
     /// The percent-encoding is malformed, or not of UTF-8.
     #[error("the path is not percent-encoded UTF-8")]
     Encoding,
@@ -123,13 +137,18 @@ pub(crate) enum InvalidStatePath {
 
 /// Parses a path in the state from an address: percent-decoded, then split at slashes. Generated clients encode the
 /// slash.
-pub(crate) fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
+///
+/// # Errors
+///
+/// The encoding is malformed, or the segments are no path.
+pub fn state_path(raw: &str) -> Result<StatePath, InvalidStatePath> {
     let path = percent_decode(raw.as_bytes()).ok_or(InvalidStatePath::Encoding)?;
     Ok(path.parse::<StatePath>()?)
 }
 
 /// Returns the session in a URL path, if any.
-pub(crate) fn session_of(path: &str) -> Option<SessionName> {
+#[must_use]
+pub fn session_of(path: &str) -> Option<SessionName> {
     let name = path.strip_prefix("/v1/sessions/")?.split('/').next()?;
     percent_decode(name.as_bytes())?.parse().ok()
 }
