@@ -21,7 +21,6 @@ use super::Failure;
 use super::connection::{Connected, Connection, EXPOSED, Unusable};
 use crate::board::{AgentName, SessionName};
 use crate::client::Limits;
-use crate::telemetry;
 
 /// Time limits of requests. A call of the server waits for at most 50 s, and a stream has a comment every 15 s.
 const LIMITS: Limits =
@@ -78,6 +77,11 @@ impl Tools {
     }
 }
 
+/// A text that is no filter of the log.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a log filter such as info or warn,blackboard=debug")]
+struct InvalidFilter(String);
+
 impl Mcp {
     pub(super) fn run(self) -> Result<(), Failure> {
         log(&self.log).map_err(Failure::usage)?;
@@ -111,9 +115,9 @@ impl Mcp {
 }
 
 /// Starts the log on standard error: standard output belongs to the protocol.
-fn log(filter: &str) -> Result<(), telemetry::Error> {
+fn log(filter: &str) -> Result<(), InvalidFilter> {
     let parsed = EnvFilter::builder().parse(filter);
-    let parsed = parsed.map_err(|_| telemetry::Error::Filter(filter.to_owned()))?;
+    let parsed = parsed.map_err(|_| InvalidFilter(filter.to_owned()))?;
     tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_writer(io::stderr)

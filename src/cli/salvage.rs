@@ -17,6 +17,7 @@ use super::directory::{Directory, Unanswered, owners_policy};
 use crate::board::SessionName;
 use crate::clock::Clock;
 use crate::config::StoreUrlParser;
+use crate::owner_files::{DIR_MODE, sync_parent};
 use crate::printable::line;
 use crate::service::check;
 use crate::service::{
@@ -203,16 +204,13 @@ impl Draft {
     pub(super) fn beside(to: &Path) -> Result<Self, Unsalvaged> {
         let name = to.file_name().unwrap_or_default().to_string_lossy();
         let dir = to.with_file_name(format!(".{name}.{}.partial", Uuid::new_v4().simple()));
-        let made = DirBuilder::new().mode(0o700).create(&dir);
+        let made = DirBuilder::new().mode(DIR_MODE).create(&dir);
         made.map_err(|source| Unsalvaged::Make { path: dir.clone(), source })?;
         Ok(Self { dir })
     }
 
     fn finish(self, to: &Path) -> Result<(), Unsalvaged> {
-        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let named = fs::rename(&self.dir, to)
-            .and_then(|()| fs::File::open(parent.unwrap_or(Path::new("."))))
-            .and_then(|parent| parent.sync_all());
+        let named = fs::rename(&self.dir, to).and_then(|()| sync_parent(to));
         named.map_err(|source| Unsalvaged::Make { path: to.to_owned(), source })
     }
 }

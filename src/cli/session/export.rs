@@ -17,6 +17,7 @@ use crate::cli::directory::{Answering, Directory, Unanswered};
 use crate::cli::progress::Bar;
 use crate::control::{AskError, Line, Request, Sought};
 use crate::error_chain::Chain;
+use crate::owner_files::{FILE_MODE, sync_parent};
 use crate::store::{StoreError, vacant_dir, vacant_file};
 
 /// The suffix of the files of `--all`.
@@ -179,7 +180,7 @@ fn tokens(answering: &Answering, to: &Path) -> Result<usize, Unexported> {
         return Ok(0);
     }
     let write = || {
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(to)?;
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(to)?;
         file.write_all(&lines)?;
         file.sync_all()?;
         sync_parent(to)
@@ -215,7 +216,7 @@ fn to_file(
     let temporary = PathBuf::from(temporary);
     let unwritten = |source| Unexported::Write { path: to.to_owned(), source };
     let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true).mode(0o600);
+    options.create(true).truncate(true).write(true).mode(FILE_MODE);
     let file = options.open(&temporary).map_err(unwritten)?;
     let written = write_synced(answering, session, &file, bar)
         .and_then(|reached| fs::rename(&temporary, to).map(|()| reached).map_err(unwritten))
@@ -236,12 +237,6 @@ fn write_synced(
     let reached = copy(answering, session, &mut out, bar)?;
     out.flush().and_then(|()| file.sync_all()).map_err(Unexported::Output)?;
     Ok(reached)
-}
-
-/// Syncs the name of a file.
-pub(in crate::cli) fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn copy(

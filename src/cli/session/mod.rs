@@ -3,5 +3,5 @@
 mod export;
 mod import;
 
-pub(super) use export::{Export, sync_parent};
+pub(super) use export::Export;
 pub(super) use import::Import;

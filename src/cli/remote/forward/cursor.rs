@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stopped::Stopped;
 use crate::cli::connection::foreign;
-use crate::cli::session::sync_parent;
+use crate::owner_files::{FILE_MODE, sync_parent};
 
 /// The maximum size of the file, in bytes.
 pub(super) const CURSOR_BYTES_MAX: u64 = 1 << 20;
@@ -106,7 +106,7 @@ impl CursorFile {
             .map_err(io::Error::other)
             .and_then(|text| {
                 let mut options = OpenOptions::new();
-                options.create(true).truncate(true).write(true).mode(0o600);
+                options.create(true).truncate(true).write(true).mode(FILE_MODE);
                 let mut file = options.open(&temporary)?;
                 writeln!(file, "{text}").and_then(|()| file.sync_all())
             })
