@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use blackboard::cli::{self, Cli};
+use blackboard::cli;
+use blackboard::commands::Cli;
 use blackboard::error_chain::Chain;
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;

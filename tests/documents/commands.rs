@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use blackboard::cli::Cli;
+use blackboard::commands::Cli;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, Parser as _};
 

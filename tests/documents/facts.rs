@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use blackboard::auth::Scope;
 use blackboard::board::{COMMIT_KINDS, Code, PromptFormat};
-use blackboard::cli::Cli;
+use blackboard::commands::Cli;
 use blackboard::http::Problem;
 use blackboard_thumbnail::{IMAGE_NAMES, IMAGE_TYPES};
 use clap::{Command, CommandFactory as _};

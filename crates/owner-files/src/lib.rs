@@ -34,6 +34,12 @@ pub fn open_file(file: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
+/// Syncs the name of a file.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// Takes the rights of others away, if there is anything there and it has any: a copy that was made by other rules, perhaps.
 pub fn narrow(path: &Path) {
     let Ok(found) = fs::metadata(path) else { return };

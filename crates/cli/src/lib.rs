@@ -1,0 +1,12 @@
+//! The commands that know a server by HTTP alone.
+
+mod connection;
+mod failure;
+mod mcp;
+mod output;
+mod remote;
+
+pub use failure::Failure;
+pub use mcp::Mcp;
+pub use output::{note, put};
+pub use remote::{Remote, SECRET_VARIABLE};

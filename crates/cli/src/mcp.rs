@@ -1,0 +1,142 @@
+//! `blackboard mcp`: MCP on standard input and output, passed on to a server's `/mcp`.
+
+mod bridge;
+mod endpoint;
+mod failure;
+mod headers;
+mod lines;
+mod message;
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use self::bridge::Bridge;
+use self::endpoint::{Endpoint, Identity};
+use crate::Failure;
+use crate::connection::{Connected, Connection, EXPOSED, Unusable};
+use blackboard_board::{AgentName, SessionName};
+use blackboard_client::Limits;
+
+/// Time limits of requests. A call of the server waits for at most 50 s, and a stream has a comment every 15 s.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(10), silence: Duration::from_secs(75) };
+
+/// Connect a program that speaks MCP over standard input to a server
+///
+/// Reads JSON-RPC messages from standard input, a line each, sends each to the server's /mcp, and writes the server's
+/// messages to standard output, a line each; nothing else is written there. Ends with its input, 10 s later if
+/// requests are still open. A token comes from --token-file or the environment variable BLACKBOARD_TOKEN, never from an
+/// argument, which other users of the machine could read.
+///
+/// A host's configuration names the command 'blackboard' with the arguments 'mcp', '--session', 'demo', '--agent',
+/// 'writer', and gives BLACKBOARD_URL and BLACKBOARD_TOKEN as its environment.
+#[derive(Args, Debug)]
+#[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
+#[command(after_help = "Examples:\n\
+\x20 blackboard mcp --session demo --agent writer --tools worker")]
+pub struct Mcp {
+    /// Session of all calls that name no other
+    #[arg(long, env = "BLACKBOARD_SESSION", value_name = "SESSION")]
+    session: Option<SessionName>,
+
+    /// Tools to offer to the model; by default the server chooses
+    #[arg(long, env = "BLACKBOARD_TOOLS", value_name = "SET", value_enum)]
+    tools: Option<Tools>,
+
+    /// Log level on standard error: error, warn, info, debug or trace, optionally by target
+    #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "warn")]
+    log: String,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// A set of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tools {
+    /// Claims requests and does them
+    Worker,
+    /// Passes questions on to people, and their answers back
+    Asker,
+    /// Every tool that the token allows
+    All,
+}
+
+impl Tools {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Asker => "asker",
+            Self::All => "all",
+        }
+    }
+}
+
+/// A text that is no filter of the log.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a log filter such as info or warn,blackboard=debug")]
+struct InvalidFilter(String);
+
+impl Mcp {
+    /// Passes messages on until the input ends or a signal comes.
+    ///
+    /// # Errors
+    ///
+    /// The usage is invalid, or the command failed.
+    pub fn run(self) -> Result<(), Failure> {
+        log(&self.log).map_err(Failure::usage)?;
+        let endpoint = self.endpoint().map_err(Failure::usage)?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+        let bridged = runtime.block_on(async {
+            let (mut term, mut int) =
+                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+            let stop = either(&mut term, &mut int);
+            Bridge::run(endpoint, tokio::io::stdin(), tokio::io::stdout(), stop).await
+        });
+        // A thread may wait for input that never comes.
+        runtime.shutdown_background();
+        bridged.map_err(Failure::failed)
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, Unusable> {
+        let connected = self.connection.client(LIMITS)?;
+        let Connected { client, token, agent, is_exposed } = connected;
+        if is_exposed {
+            tracing::warn!("{EXPOSED}");
+        }
+        let identity = Identity {
+            session: self.session.as_ref().map(SessionName::as_str),
+            agent: agent.as_ref().map(AgentName::as_str),
+            tools: self.tools.map(Tools::name),
+        };
+        Ok(Endpoint::new(client, token, identity)?)
+    }
+}
+
+/// Starts the log on standard error: standard output belongs to the protocol.
+fn log(filter: &str) -> Result<(), InvalidFilter> {
+    let parsed = EnvFilter::builder().parse(filter);
+    let parsed = parsed.map_err(|_| InvalidFilter(filter.to_owned()))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(parsed)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .without_time()
+        .init();
+    Ok(())
+}
+
+/// Waits for either signal.
+async fn either(one: &mut Signal, other: &mut Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
+}

@@ -1,0 +1,225 @@
+//! `blackboard forward`
+//!
+//! The cursor moves once a message is acknowledged, so one that is not is sent again by the next run: at least once.
+
+mod cursor;
+mod message;
+mod questions;
+mod receiver;
+mod secret;
+mod stopped;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use self::cursor::CursorFile;
+use self::message::Message;
+use self::questions::Questions;
+use self::receiver::Receiver;
+pub use self::secret::SECRET_VARIABLE;
+use self::secret::Secret;
+pub(crate) use self::stopped::Stopped;
+use super::access;
+use super::end::End;
+use super::feed::{Feed, News, Resync};
+use super::query::Query;
+use super::refusal::Refusal;
+use super::server::Server;
+use crate::Failure;
+use crate::connection::Connection;
+use blackboard_address::session_url;
+use blackboard_board::SessionName;
+use blackboard_roots::Roots;
+
+/// The time without a wanted event after which the cursor moves over those that the filters leave out.
+const IDLE_TIME: Duration = Duration::from_secs(15);
+
+/// The most attempts that a message may have.
+const ATTEMPTS_MAX: u32 = 10_000;
+
+/// Forward a session's events, or open questions, as signed webhooks
+///
+/// Posts one message an event to a URL, in order and at least once, until it is interrupted. Headers and signature follow
+/// Standard Webhooks; a message that is sent again keeps its webhook-id. A 2xx answer acknowledges a message. After 408,
+/// 425, 429, 5xx or no answer the message is sent again, in growing pauses or after Retry-After. Any other answer, or too
+/// many attempts, end the command with exit code 12.
+///
+/// With --cursor another run goes on where this one ended. Without it, events begin now; open questions all come.
+#[derive(Args, Debug)]
+pub struct Forward {
+    /// Session to follow; without it, --questions forwards those of all sessions
+    #[arg(value_name = "SESSION", required_unless_present = "questions")]
+    session: Option<SessionName>,
+
+    /// URL of the receiver, http or https; it may have a query
+    #[arg(long, env = "BLACKBOARD_FORWARD_TO", hide_env_values = true, value_name = "URL")]
+    to: String,
+
+    /// Forward each open question once, instead of events
+    #[arg(long)]
+    questions: bool,
+
+    /// File that keeps how far the receiver has acknowledged; it takes precedence over --after
+    #[arg(long, value_name = "PATH")]
+    cursor: Option<PathBuf>,
+
+    /// Begin after this revision; 0 begins with the first
+    #[arg(long, value_name = "REVISION", conflicts_with = "questions")]
+    after: Option<u64>,
+
+    /// Only changes of these parts: logs, agents, agents/NAME, state, state/path
+    #[arg(long, value_name = "PART,…", value_delimiter = ',', conflicts_with = "questions")]
+    on: Vec<String>,
+
+    /// Only commits by this agent
+    #[arg(long, value_name = "AGENT", conflicts_with = "questions")]
+    by: Option<String>,
+
+    /// Only questions of sessions whose names begin so
+    #[arg(long, value_name = "TEXT", requires = "questions", conflicts_with = "session")]
+    prefix: Option<String>,
+
+    /// Only questions of sessions with this label, as name:value
+    #[arg(long, value_name = "NAME:VALUE", requires = "questions", conflicts_with = "session")]
+    label: Option<String>,
+
+    /// Leave out messages that the receiver refuses by 4xx, instead of ending; 410 ends all the same
+    #[arg(long)]
+    skip_refused: bool,
+
+    /// Attempts to deliver a message before the command ends; the 20 by default take about ten minutes
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(ATTEMPTS_MAX))
+    )]
+    attempts: u32,
+
+    /// File that holds the secret, whsec_…; it takes precedence over BLACKBOARD_WEBHOOK_SECRET
+    #[arg(long, env = "BLACKBOARD_WEBHOOK_SECRET_FILE", value_name = "PATH")]
+    #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
+    secret_file: Option<PathBuf>,
+
+    /// PEM file of the only root certificates to trust for the receiver; by default those of the system
+    #[arg(long, env = "BLACKBOARD_FORWARD_TO_CA", value_name = "PATH")]
+    to_ca: Option<PathBuf>,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// A page of events, of which only the place is read.
+#[derive(Deserialize)]
+struct Now {
+    next: u64,
+}
+
+impl Forward {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let secret = Secret::given(self.secret_file.as_deref()).map_err(Failure::usage)?;
+        let roots = self.to_ca.map_or(Roots::System, Roots::File);
+        let receiver = Receiver::new(&self.to, &roots, secret, self.attempts, self.skip_refused);
+        let receiver = receiver.map_err(Failure::usage)?;
+        let cursor = CursorFile(self.cursor);
+        access::run(&self.connection, async |server| {
+            let mut end = End::new()?;
+            let session = match self.session {
+                Some(session) if !self.questions => session,
+                session => {
+                    let (prefix, label) = (self.prefix, self.label);
+                    let questions = Questions { server, session, prefix, label };
+                    return questions.forward(&receiver, &cursor, &mut end).await;
+                }
+            };
+            let address = Query::of(format!("{}/events", session_url(&session)))
+                .list("on", &self.on)
+                .with("agent", self.by)
+                .address();
+            let after = match cursor.revision(session.as_str())?.or(self.after) {
+                Some(after) => after,
+                None => now(server, &session).await?,
+            };
+            // Another run goes on from here, even if nothing is ever delivered; and the file can be written.
+            cursor.write_revision(session.as_str(), after)?;
+            let feed = Feed::new(server, address, Some(after));
+            let mut events = Events { session, receiver, cursor, after };
+            events.forward(feed, &mut end).await
+        })
+    }
+}
+
+/// Returns the session's revision; it need not exist.
+async fn now(server: &Server, session: &SessionName) -> Result<u64, Refusal> {
+    let received = server.get(&format!("{}/events", session_url(session))).await?;
+    let now: Now = received.read()?;
+    Ok(now.next)
+}
+
+/// Returns the next event, or nothing after a while without one. Only the wait for an event ends then: a server may take
+/// longer to open the stream.
+async fn next(feed: &mut Feed<'_>) -> Result<Option<News>, Refusal> {
+    feed.connect().await?;
+    timeout(IDLE_TIME, feed.next()).await.ok().transpose()
+}
+
+/// The events of a session on their way to a receiver.
+struct Events {
+    session: SessionName,
+    receiver: Receiver,
+    cursor: CursorFile,
+    /// The revision up to which everything was acknowledged.
+    after: u64,
+}
+
+impl Events {
+    /// Delivers events until a signal comes.
+    async fn forward(&mut self, mut feed: Feed<'_>, end: &mut End) -> Result<(), Refusal> {
+        loop {
+            let Some(read) = end.or(next(&mut feed)).await else {
+                return self.advance(feed.position());
+            };
+            let Some(news) = read? else {
+                self.advance(feed.position())?;
+                continue;
+            };
+            let (kind, data) = match news {
+                News::Commit { kind, data } => (kind, data),
+                News::Resync(resync) => return Err(self.gap(resync).into()),
+            };
+            let message = Message::of_commit(self.session.as_str(), &kind, &data)?;
+            if !self.receiver.deliver(&message, end).await? {
+                return Ok(());
+            }
+            self.advance(feed.position())?;
+        }
+    }
+
+    /// Moves the cursor.
+    fn advance(&mut self, position: Option<u64>) -> Result<(), Refusal> {
+        if let Some(position) = position.filter(|position| *position > self.after) {
+            self.cursor.write_revision(self.session.as_str(), position)?;
+            self.after = position;
+        }
+        Ok(())
+    }
+
+    /// Returns the refusal to leave out events without a word.
+    fn gap(&self, resync: Resync) -> Stopped {
+        let Resync { revision: head, oldest_revision: oldest } = resync;
+        let remedy = match &self.cursor.0 {
+            Some(path) => format!("delete {} and give", path.display()),
+            None => "give".to_owned(),
+        };
+        let after = self.after;
+        if after > head {
+            Stopped::Beyond { after, head, remedy }
+        } else {
+            Stopped::Compacted { after, oldest, remedy }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Commands that talk to a server, for people and scripts.
+
+mod access;
+mod board;
+mod body;
+mod demo;
+mod end;
+mod feed;
+mod forward;
+mod history;
+mod input;
+mod place;
+mod query;
+mod refusal;
+mod repeat;
+mod screen;
+mod server;
+mod tail;
+mod work;
+
+use clap::Subcommand;
+
+pub use self::forward::SECRET_VARIABLE;
+use crate::Failure;
+
+/// The commands, each with the flags of a connection.
+#[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "the names of the commands; a text would be their help")]
+pub enum Remote {
+    Demo(demo::Demo),
+    Tail(tail::Tail),
+    Forward(forward::Forward),
+    Sessions(board::Sessions),
+    Show(board::Show),
+    Post(board::Post),
+    State(board::State),
+    Ask(work::Ask),
+    Answer(work::Answer),
+    Inbox(work::Inbox),
+    Claim(work::Claim),
+    Finish(work::Finish),
+    Fail(work::Fail),
+    Release(work::Release),
+    Prompt(board::Prompt),
+    Search(board::Search),
+    Diff(history::Diff),
+    Checkpoint(history::Checkpoint),
+    Fork(history::Fork),
+    Restore(history::Restore),
+    Pause(work::Pause),
+    Resume(work::Resume),
+}
+
+impl Remote {
+    /// Runs the command.
+    ///
+    /// # Errors
+    ///
+    /// The usage is invalid, the server refused or was not reached, or the command failed.
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Demo(demo) => demo.run(),
+            Self::Tail(tail) => tail.run(),
+            Self::Forward(forward) => forward.run(),
+            Self::Sessions(sessions) => sessions.run(),
+            Self::Show(show) => show.run(),
+            Self::Post(post) => post.run(),
+            Self::State(state) => state.run(),
+            Self::Ask(ask) => ask.run(),
+            Self::Answer(answer) => answer.run(),
+            Self::Inbox(inbox) => inbox.run(),
+            Self::Claim(claim) => claim.run(),
+            Self::Finish(finish) => finish.run(),
+            Self::Fail(fail) => fail.run(),
+            Self::Release(release) => release.run(),
+            Self::Prompt(prompt) => prompt.run(),
+            Self::Search(search) => search.run(),
+            Self::Diff(diff) => diff.run(),
+            Self::Checkpoint(checkpoint) => checkpoint.run(),
+            Self::Fork(fork) => fork.run(),
+            Self::Restore(restore) => restore.run(),
+            Self::Pause(pause) => pause.run(),
+            Self::Resume(resume) => resume.run(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `blackboard claim`, and the ends of a claim: `finish`, `fail` and `release`
+
+use std::time::Duration;
+
+use clap::Args;
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::Failure;
+use crate::remote::access::Access;
+use crate::remote::body::{self, Entry, Written};
+use crate::remote::input;
+use crate::remote::place::{EntryPlace, InvalidPlace, json, quoted};
+use crate::remote::query::Query;
+use crate::remote::refusal::Refusal;
+use crate::remote::repeat::Repeat;
+use crate::remote::screen::Table;
+use crate::remote::server::{Received, Server, Write};
+use blackboard_address::{entry_url, log_url};
+use blackboard_board::{LogName, SessionName, Ttl};
+
+/// The longest wait of one request.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Claim a request, or the oldest one that can be claimed
+///
+/// Needs --agent, unless the token is bound to one. Prints the request, and the fence: the number of this claim, which
+/// 'finish' and 'fail' take. Repeated by the same agent, the claim of a named request is renewed. Exit code 6 says that another
+/// agent has the request, 7 that there is none to claim.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard claim demo --agent LinuxAgent --ttl 5m --wait 1h\n\
+\x20 blackboard claim demo --agent LinuxAgent --match '{\"device\":\"linux\"}'\n\
+\x20 blackboard claim demo/3 --agent LinuxAgent")]
+pub struct Claim {
+    /// Session, or one request as SESSION/requests/3 or SESSION/3
+    #[arg(value_name = "SESSION[/SEQ]", value_parser = Claimed::parse)]
+    place: Claimed,
+
+    /// Time after which the claim ends unless it is renewed
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    ttl: Ttl,
+
+    /// Members that the request's item must have, as a JSON object
+    #[arg(long = "match", value_name = "JSON")]
+    wanted: Option<String>,
+
+    /// Wait at most this long for a request
+    #[arg(long, value_name = "DURATION")]
+    wait: Option<Ttl>,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// Finish a claimed request, with its result
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard finish demo/3 '{\"file\":\"chart.png\"}' --agent LinuxAgent --fence 7")]
+pub struct Finish {
+    /// Request, as SESSION/requests/3 or SESSION/3
+    #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
+    request: EntryPlace,
+
+    /// Result: JSON if it begins with {, [ or ", otherwise a text; - reads it from standard input
+    #[arg(value_name = "RESULT", allow_hyphen_values = true)]
+    result: Option<String>,
+
+    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile finishes nothing
+    #[arg(long, value_name = "N")]
+    fence: Option<u64>,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// End a claim without success, with the reason
+///
+/// The request can be claimed again until its attempts are spent; then it has failed.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard fail demo/3 'The disk is full' --agent LinuxAgent")]
+pub struct Fail {
+    /// Request, as SESSION/requests/3 or SESSION/3
+    #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
+    request: EntryPlace,
+
+    /// Reason: JSON if it begins with {, [ or ", otherwise a text; - reads it from standard input
+    #[arg(value_name = "REASON", allow_hyphen_values = true)]
+    reason: Option<String>,
+
+    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile fails nothing
+    #[arg(long, value_name = "N")]
+    fence: Option<u64>,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// Give a claim back, so that another agent can have the request
+#[derive(Args, Debug)]
+pub struct Release {
+    /// Request, as SESSION/requests/3 or SESSION/3
+    #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
+    request: EntryPlace,
+
+    #[command(flatten)]
+    repeat: Repeat,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The request to claim: any of a session, or one.
+#[derive(Clone, Debug)]
+enum Claimed {
+    Next(SessionName),
+    One(EntryPlace),
+}
+
+impl Claimed {
+    fn parse(text: &str) -> Result<Self, InvalidPlace> {
+        match text.trim_end_matches('/') {
+            session if !session.contains('/') => Ok(Self::Next(session.parse()?)),
+            _ => EntryPlace::request(text).map(Self::One),
+        }
+    }
+}
+
+/// The answer to a claim of one request.
+#[derive(Deserialize)]
+struct Won {
+    claim: body::Claim,
+}
+
+impl Claim {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Self { place, ttl, wanted, wait, repeat, access } = self;
+        access.run(async |server, screen| match place {
+            Claimed::One(request) => {
+                let body = format!("{{\"ttl\":{}}}", quoted(&ttl.to_string()));
+                let address = end_of(&request, "claim");
+                let write = Write::json(Method::PUT, address, body);
+                let received = server.write(write, &repeat.key()).await?;
+                screen.show(&received, |won: Won| won_text(&request, &won.claim))
+            }
+            Claimed::Next(session) => {
+                let mut body = format!("{{\"ttl\":{}", quoted(&ttl.to_string()));
+                if let Some(wanted) = wanted {
+                    body = format!("{body},\"match\":{}", json("--match", wanted)?);
+                }
+                let received = next(server, &session, &format!("{body}}}"), wait, &repeat).await?;
+                screen.show(&received, |entry: Entry<'_>| entry.facts(&LogName::Requests))
+            }
+        })
+    }
+}
+
+/// Claims the next request of a session, waiting in rounds of a minute.
+async fn next(
+    server: &Server,
+    session: &SessionName,
+    body: &str,
+    wait: Option<Ttl>,
+    repeat: &Repeat,
+) -> Result<Received, Refusal> {
+    let wait = wait.map(|wait| Duration::from_millis(wait.ms().unsigned_abs()));
+    let deadline = wait.map(|wait| Instant::now() + wait);
+    loop {
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        let wait = left.map(|left| format!("{}ms", left.min(WAIT_MAX).as_millis().max(1)));
+        let address = format!("{}/claim", log_url(session, &LogName::Requests));
+        let address = Query::of(address).with("wait", wait).address();
+        let write = Write::json(Method::POST, address, body.to_owned());
+        let received = server.write(write, &repeat.clone().key()).await?;
+        if received.status != StatusCode::NO_CONTENT {
+            return Ok(received);
+        }
+        if deadline.is_none_or(|end| Instant::now() >= end) {
+            return Err(Refusal::NothingToClaim);
+        }
+    }
+}
+
+fn won_text(request: &EntryPlace, claim: &body::Claim) -> String {
+    let mut table = Table::without_head();
+    table.fact("request", &format!("{}/requests/{}", request.session, request.seq));
+    table.fact("agent", &claim.agent);
+    table.fact("fence", &claim.fence.to_string());
+    table.fact("until", &claim.expires_at);
+    table.text()
+}
+
+impl Finish {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Self { request, result, fence, repeat, access } = self;
+        end(&request, ("done", "result"), result, fence, repeat, access)
+    }
+}
+
+impl Fail {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Self { request, reason, fence, repeat, access } = self;
+        end(&request, ("failed", "reason"), reason, fence, repeat, access)
+    }
+}
+
+impl Release {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let address = end_of(&self.request, "claim");
+        self.access.run(async |server, screen| {
+            let received = server.write(Write::delete(address), &self.repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(""))
+        })
+    }
+}
+
+/// Ends the work on a request with this value.
+fn end(
+    request: &EntryPlace,
+    (route, member): (&str, &str),
+    value: Option<String>,
+    fence: Option<u64>,
+    repeat: Repeat,
+    access: Access,
+) -> Result<(), Failure> {
+    let address = end_of(request, route);
+    access.run(async |server, screen| {
+        let value = value.map(input::argument).transpose()?.map(input::json_or_text);
+        let value = value.map(|value| format!("\"{member}\":{value}"));
+        let fence = fence.map(|fence| format!("\"fence\":{fence}"));
+        let members: Vec<String> = fence.into_iter().chain(value).collect();
+        let body = format!("{{{}}}", members.join(","));
+        let received = server.write(Write::json(Method::PUT, address, body), &repeat.key()).await?;
+        screen.show(&received, |written: Written| written.sentence(""))
+    })
+}
+
+fn end_of(request: &EntryPlace, route: &str) -> String {
+    format!("{}/{route}", entry_url(&request.session, &LogName::Requests, request.seq))
+}
