@@ -497,8 +497,8 @@ fn no_folders_of_a_layer_use_each_other_in_a_circle() {
 const POOLS: [&str; 8] = [
     "RateLimiter::direct(",
     "Semaphore::new(",
-    "Limiter::new(",
-    "Limiter::held(",
+    "SharedPlaces::new(",
+    "WorkTurns::",
     "Queue::new(",
     "broadcast::channel(",
     "mpsc::channel(",

@@ -17,7 +17,6 @@ mod image_pins;
 mod images;
 mod inbox;
 mod job;
-mod limiter;
 mod list;
 mod maintenance;
 mod options;
@@ -29,6 +28,7 @@ mod stats;
 mod threads;
 mod thumbnails;
 mod watch;
+mod work_turns;
 mod writer;
 
 use std::sync::Arc;
