@@ -183,7 +183,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         page = %format_args!("http://{address}{}", ui::PATH),
         docs = %format_args!("http://{address}/docs"),
         store = %place(&config),
-        sessions = service.len(),
+        sessions = service.status().sessions,
         tokens = if tokens.are_required() { "required" } else { "not required" },
         "listening"
     );

@@ -484,8 +484,8 @@ fn no_folders_of_a_layer_use_each_other_in_a_circle() {
 const POOLS: [&str; 8] = [
     "RateLimiter::direct(",
     "Semaphore::new(",
-    "Limiter::new(",
-    "Limiter::held(",
+    "SharedPlaces::new(",
+    "WorkTurns::",
     "Queue::new(",
     "broadcast::channel(",
     "mpsc::channel(",
@@ -574,10 +574,8 @@ fn every_pool_queue_and_cache_has_its_row_among_the_limits() {
 #[test]
 fn the_limits_name_what_there_is() {
     for row in limits() {
-        let files: Vec<_> = row
-            .iter()
-            .filter(|span| span.starts_with("src/") || span.starts_with("crates/"))
-            .collect();
+        let is_file = |span: &&String| span.starts_with("src/") || span.starts_with("crates/");
+        let files: Vec<_> = row.iter().filter(is_file).collect();
         let text: String =
             files.iter().map(|file| fs::read_to_string(root().join(file)).expect(file)).collect();
         for name in row.iter().filter(|span| span.ends_with("_MAX")) {

@@ -113,8 +113,8 @@ pub(super) fn make(data: &Path, to: &Path) -> Result<Made, Unsalvaged> {
     let service = Service::start_with(store, owners_policy(), Clock::system(), options)?;
     let nameless = service.damage().iter().filter(|damage| damage.name.is_none());
     let nameless = nameless.map(Damage::to_string).collect();
-    let lost = runtime.block_on(service.salvage(&soundness.damage));
-    let sessions = service.len();
+    let lost = runtime.block_on(service.maintenance().salvage(&soundness.damage));
+    let sessions = service.status().sessions;
     service.stop();
     Ok(Made { wreckage, lost: lost?, soundness, nameless, sessions })
 }

@@ -61,7 +61,7 @@ pub struct Checked {
 
 pub(super) async fn backup(service: &Service, to: &Path, tells: bool, answer: &mut Answer) -> Done {
     let progress = Arc::new(Progress::default());
-    let work = service.back_up(absolute(to)?, Arc::clone(&progress));
+    let work = service.maintenance().back_up(absolute(to)?, Arc::clone(&progress));
     let copied = telling(work, tells.then_some(&*progress), answer).await?;
     done(&BackedUp { bytes: copied.bytes, images: copied.blobs })
 }
@@ -106,7 +106,7 @@ pub(super) async fn check(
 ) -> Done {
     let scratch = scratch.map(absolute).transpose()?;
     let progress = Arc::new(Progress::default());
-    let work = service.check(scratch, Arc::clone(&progress));
+    let work = service.maintenance().check(scratch, Arc::clone(&progress));
     let soundness = telling(work, tells.then_some(&*progress), answer).await?;
     for damaged in soundness.faults() {
         answer.lines(&json_line(&Fault { damaged })?).await?;

@@ -59,7 +59,7 @@ impl Listed for Listing {
     }
 
     fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
-        service.inbox_ticks(self.inbox)
+        service.channels().inbox(self.inbox)
     }
 
     async fn text(

@@ -248,7 +248,7 @@ impl Listed for SessionsQuery {
     }
 
     fn ticks(&self, service: &Service) -> watch::Receiver<u64> {
-        service.lists()
+        service.channels().lists()
     }
 
     async fn text(

@@ -1,16 +1,15 @@
-//! A token in use: its rights, rate limits and expiry.
+//! A token in use: its rights, its rate, its event streams and its end.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::Token;
+use super::rate::Rate;
 
 /// The rate and stream limits of a token.
 #[derive(Clone, Copy, Debug)]
@@ -24,18 +23,17 @@ pub struct TokenLimits {
 /// A token in use.
 pub struct Grant {
     token: Token,
-    limiter: Option<DefaultDirectRateLimiter>,
+    rate: Rate,
     streams: Arc<Semaphore>,
     ended: CancellationToken,
 }
 
 impl Grant {
     pub(super) fn new(token: Token, limits: TokenLimits) -> Self {
-        let limiter = limits.rate.map(|rate| RateLimiter::direct(Quota::per_second(rate)));
         let streams = usize::try_from(limits.streams_max).unwrap_or(Semaphore::MAX_PERMITS);
         Self {
             token,
-            limiter,
+            rate: Rate::new(limits.rate),
             streams: Arc::new(Semaphore::new(streams.min(Semaphore::MAX_PERMITS))),
             ended: CancellationToken::new(),
         }
@@ -59,8 +57,7 @@ impl Grant {
     ///
     /// The time until the next request is allowed.
     pub fn count_request(&self) -> Result<(), Duration> {
-        let Some(limiter) = &self.limiter else { return Ok(()) };
-        limiter.check().map_err(|early| early.wait_time_from(DefaultClock::default().now()))
+        self.rate.count()
     }
 
     /// Takes one of the token's event streams until the permit is dropped; `None` if all are taken.

@@ -1,6 +1,7 @@
 //! Creates, looks up and revokes the tokens of a store. A change takes effect once it is durable.
 
 mod refused_tokens;
+mod stored_token;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::secret::SecretHash;
-use super::stored_token::{Unreadable, decode, encode};
 use super::{
     Caller, Created, Grant, NewToken, PATTERNS_MAX, Scope, Secret, Token, TokenId, TokenLimits,
     Unauthorized,
@@ -23,6 +23,7 @@ use blackboard_clock::Clock;
 use blackboard_fairness::Client;
 use blackboard_store::{LogoutStore, SigningKey, Store, StoreError, TokenRow};
 use refused_tokens::RefusedTokens;
+use stored_token::{Unreadable, decode, encode};
 
 /// The maximum number of stored tokens; beyond, the one that ended first is deleted.
 pub const TOKENS_MAX: usize = 10_000;

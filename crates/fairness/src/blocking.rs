@@ -8,18 +8,18 @@ use std::sync::LazyLock;
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::processor_time::processors;
-use super::{Client, Limiter, Share};
+use super::{Client, Share, SharedPlaces};
 
 /// The maximum number of threads that read or write files for requests, half of the runtime's.
 const FILES_AT_ONCE_MAX: u64 = 32;
 
 /// Work that computes. The limit of connections bounds its queue.
-static COMPUTING: LazyLock<Limiter> =
-    LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
+static COMPUTING: LazyLock<SharedPlaces> =
+    LazyLock::new(|| SharedPlaces::new(processors(), usize::MAX, Share::All));
 
 /// Work that mostly waits for files.
-static FILES: LazyLock<Limiter> =
-    LazyLock::new(|| Limiter::new(FILES_AT_ONCE_MAX, usize::MAX, Share::All));
+static FILES: LazyLock<SharedPlaces> =
+    LazyLock::new(|| SharedPlaces::new(FILES_AT_ONCE_MAX, usize::MAX, Share::All));
 
 /// Runs work that computes, once it is its client's turn.
 ///
@@ -44,11 +44,11 @@ pub async fn with_files<T: Send + 'static>(
 }
 
 async fn in_turn<T: Send + 'static>(
-    limiter: &Limiter,
+    places: &SharedPlaces,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
     let client = Client::current();
-    let place = match limiter.turn(1) {
+    let place = match places.turn(1) {
         Ok(turn) => turn.await,
         Err(busy) => Err(busy),
     };

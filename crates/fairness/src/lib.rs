@@ -6,12 +6,12 @@
 mod blocking;
 pub mod cancellation;
 mod client;
-mod limiter;
 mod processor_time;
 mod queue;
+mod shared_places;
 
 pub use blocking::{compute, with_files};
 pub use client::Client;
-pub use limiter::{Busy, Limiter, Place, Share};
 pub use processor_time::{Meter, end_turn, in_slices, processors};
 pub use queue::{Left, Queue, Refused};
+pub use shared_places::{Busy, Place, Share, SharedPlaces};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-use super::{Busy, Client, Limiter, Place, Share};
+use super::{Busy, Client, Place, Share, SharedPlaces};
 use crate::cancellation::Wakes;
 
 /// The processor time that a request may use before it asks.
@@ -22,8 +22,8 @@ const UNASKED: Duration = Duration::from_millis(1);
 const UNASKED_PART: u32 = 10;
 
 /// Processors, shared by all requests. The limit of connections bounds its queue.
-static SLICES: LazyLock<Limiter> =
-    LazyLock::new(|| Limiter::new(processors(), usize::MAX, Share::All));
+static SLICES: LazyLock<SharedPlaces> =
+    LazyLock::new(|| SharedPlaces::new(processors(), usize::MAX, Share::All));
 
 /// Returns the number of processors.
 #[must_use]

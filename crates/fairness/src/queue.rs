@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Client;
 
-/// The multiple of the free rest that one client may queue, as for a limiter.
+/// The multiple of the free rest that one client may queue, as for [`SharedPlaces`](crate::SharedPlaces).
 const TIMES_FREE: usize = 4;
 
 /// The number of known clients from which on idle clients are removed.

@@ -6,7 +6,7 @@
 mod budget;
 pub mod markdown;
 mod markdown_text;
-mod syntax;
+mod provider_syntax;
 pub mod tokens;
 
 use exact_json::python::{self, Characters, Literal};
@@ -17,7 +17,7 @@ use blackboard_board::{
 };
 
 pub use budget::{Cut, Fitting, Kind, LeftOut, Step, TooSmall};
-pub use syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
+pub use provider_syntax::{IMAGE_URL_BEGIN, IMAGE_URL_END, Source, Syntax};
 pub use tokens::{Cost, Estimator};
 
 /// The text that opens every prompt.

@@ -12,7 +12,7 @@ use super::sessions::session::Pin;
 use blackboard_board::{
     Answer, Board, Epoch, Json, Key, Prepared, Revision, SessionId, SessionName, Write,
 };
-use blackboard_fairness::{Client, Left, Limiter, Place, Queue, Refused, Share};
+use blackboard_fairness::{Client, Left, Place, Queue, Refused, Share, SharedPlaces};
 use blackboard_metrics::{Counted, WRITES_WAITING};
 use blackboard_store::Head;
 
@@ -36,7 +36,7 @@ pub(crate) const MOVED_TRIES_MAX: usize = 8;
 #[derive(Clone)]
 pub(crate) struct JobQueue {
     pub(crate) jobs: Arc<Queue<Job>>,
-    room: Limiter,
+    room: SharedPlaces,
 }
 
 /// A job for the writer.
@@ -211,7 +211,7 @@ impl From<Unwritten> for ServiceError {
 
 impl Default for JobQueue {
     fn default() -> Self {
-        let room = Limiter::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest);
+        let room = SharedPlaces::new(QUEUE_BYTES_MAX as u64, 0, Share::LeavesRest);
         Self { jobs: Arc::new(Queue::new(QUEUE_WRITES_MAX)), room }
     }
 }

@@ -17,7 +17,6 @@ mod image_pins;
 mod images;
 mod inbox;
 mod job;
-mod limiter;
 mod list;
 mod maintenance;
 mod options;
@@ -29,6 +28,7 @@ mod stats;
 mod threads;
 mod thumbnails;
 mod watch;
+mod work_turns;
 mod writer;
 
 use std::sync::Arc;
@@ -42,6 +42,7 @@ pub use image_bytes::ImageBytes;
 pub use inbox::{Delivered, Inbox};
 pub use job::{Keep, QUEUE_BYTES_MAX, QUEUE_WRITES_MAX, Receipt, Reply};
 pub use list::{Listed, Listing};
+pub use maintenance::Maintenance;
 pub use maintenance::check::{DamagedImage, Soundness, check, check_counted};
 pub use maintenance::salvage::Lost;
 pub use options::{Collection, MEMORY_BUDGET_DEFAULT, Options, QaSession, SearchPlace};
@@ -49,13 +50,13 @@ pub use search::{Hit, Hits, SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX, Sought};
 pub use sessions::recent_commits::{COMMITS_AT_ONCE_MAX, SharedText};
 pub use sessions::session::Published;
 pub use startup::damage::{Damage, LoadError};
-pub use stats::Stats;
+pub use stats::{Stats, Status};
 pub use thumbnails::{
     ShownImage, THUMBNAIL_CACHE_BYTES_MAX, THUMBNAIL_MEMORY_MAX, THUMBNAILS_AT_ONCE_MAX,
     THUMBNAILS_WAITING_MAX,
 };
 pub use watch::Commits;
-pub use watch::waker::{Heard, NOTICES_MAX, Notice};
+pub use watch::waker::{Channels, Heard, NOTICES_MAX, Notice};
 pub use writer::patch::Patch;
 
 use archive::Archives;
@@ -127,18 +128,6 @@ impl Service {
     #[must_use]
     pub fn signing_key(&self) -> &SigningKey {
         self.inner.deps.store.signing_key()
-    }
-
-    /// Returns the number of sessions.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.inner.sessions.directory.len()
-    }
-
-    /// Returns true if there is no session.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the published board of a session; `None` if there is no such session. An evicted board is loaded

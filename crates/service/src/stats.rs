@@ -1,22 +1,38 @@
-//! Statistics and health of the running service.
+//! Status and statistics of the running service.
 
 use std::sync::atomic::Ordering;
 
 use tokio_util::sync::CancellationToken;
 
+use super::deps::Deps;
 use super::sessions::session::Shown;
 use super::{Damage, Service};
 use blackboard_store::{Among, EmbeddedStore, FileBytes, FreeSpace, Health};
 
+/// Health at one moment. Unlike [`Stats`] it visits no session.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Number of sessions.
+    pub sessions: usize,
+    /// Number of sessions not served, since their stored history is damaged.
+    pub damaged: usize,
+    /// The store's state, and poisoned after a vital thread panicked.
+    pub health: Health,
+    /// Each thread's name, and false while a thread of that name pauses after a panic.
+    pub threads: Vec<(&'static str, bool)>,
+    /// True while the search index is made anew because of damage. Searches are refused meanwhile.
+    pub is_search_rebuilding: bool,
+}
+
 /// Statistics at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stats {
+    /// The health.
+    pub status: Status,
     /// Number of sessions with their board in memory.
     pub hot: usize,
     /// Number of sessions without.
     pub cold: usize,
-    /// Number of sessions not served, since their stored history is damaged.
-    pub damaged: usize,
     /// Number of sessions whose costs have passed their budget.
     pub over_budget: usize,
     /// About how many bytes of memory the sessions and their past boards take.
@@ -37,21 +53,11 @@ pub struct Stats {
     pub files: FileBytes,
     /// The bytes that may be written before the store is full, where the disk reports them.
     pub room_bytes: Option<u64>,
-    /// The store's state: whether it takes writes.
-    pub health: Health,
     /// True if nothing expires, because the wall clock jumped.
     pub is_clock_held: bool,
-    /// True while the search index is made anew because of damage.
-    pub is_search_rebuilding: bool,
 }
 
 impl Service {
-    /// Returns the store's state, and poisoned after a vital thread panicked.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        if self.failed().is_cancelled() { Health::Poisoned } else { self.inner.deps.store.health() }
-    }
-
     /// Returns the free space of the store's disk; `None` if the disk does not report it.
     #[must_use]
     pub fn free_space(&self) -> Option<FreeSpace> {
@@ -64,28 +70,24 @@ impl Service {
         self.inner.deps.threads.failed()
     }
 
-    /// Returns each thread's name, and false while a thread of that name pauses after a panic.
-    #[must_use]
-    pub fn threads(&self) -> Vec<(&'static str, bool)> {
-        self.inner.deps.threads.states()
-    }
-
-    /// Returns true while the search index is made anew because of damage. Searches are refused meanwhile.
-    #[must_use]
-    pub fn is_search_rebuilding(&self) -> bool {
-        self.inner.searches.are_rebuilding()
-    }
-
     /// The damage that the start found.
     #[must_use]
     pub fn damage(&self) -> &[Damage] {
         &self.inner.damage
     }
 
-    /// Number of sessions not served because their stored history is damaged.
+    /// Returns the health, at little cost.
     #[must_use]
-    pub fn damaged(&self) -> usize {
-        self.inner.sessions.directory.damaged()
+    pub fn status(&self) -> Status {
+        let Deps { store, threads, .. } = &self.inner.deps;
+        let directory = &self.inner.sessions.directory;
+        Status {
+            sessions: directory.len(),
+            damaged: directory.damaged(),
+            health: if threads.failed().is_cancelled() { Health::Poisoned } else { store.health() },
+            threads: threads.states(),
+            is_search_rebuilding: self.inner.searches.are_rebuilding(),
+        }
     }
 
     /// Collects the statistics. It visits each session and asks for the files' length, so it belongs on a
@@ -109,9 +111,9 @@ impl Service {
             }
         });
         Stats {
+            status: self.status(),
             hot,
             cold,
-            damaged: self.damaged(),
             over_budget: self.inner.sessions.directory.count(Among::OverBudget),
             resident_bytes: self.inner.sessions.memory.held(),
             past_bytes: self.past_bytes(),
@@ -123,9 +125,7 @@ impl Service {
             uncompacted_bytes: embedded.map_or(0, EmbeddedStore::uncompacted_bytes),
             files: embedded.map(EmbeddedStore::file_bytes).unwrap_or_default(),
             room_bytes: self.free_space().map(|space| space.room_bytes()),
-            health: self.health(),
             is_clock_held: self.inner.deps.clock.read().is_held,
-            is_search_rebuilding: self.is_search_rebuilding(),
         }
     }
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::format::Texts;
 use super::newest::{Item, Newest};
 use super::plan::{Plan, Planned, Shot, Shows};
 use super::selection::Selected;
+use super::texts::Texts;
 use crate::api::refusal::Refusal;
 use crate::api::yielding::Turns;
 use crate::board::{Board, Code, Image, LogName, Timestamp};

@@ -4,13 +4,13 @@
 //! parts of the plan, the oldest first. Then the plan is rendered with the texts of its format.
 
 mod budget;
-mod format;
 mod items;
 mod newest;
 mod plan;
 mod query;
 mod render;
 mod selection;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::segments::Segments;
 use super::signed_url::ImageAddresses;
 use crate::board::Board;
 use crate::service::SessionHandle;
-use format::Texts;
 use plan::{Budgeted, Plan};
 pub(crate) use query::{PromptQuery, PromptSpec};
 use render::Renderer;
+use texts::Texts;
 
 /// A prompt of a board.
 pub(crate) struct Prompt {

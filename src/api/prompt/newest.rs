@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::format::Texts;
 use super::selection::Selected;
+use super::texts::Texts;
 use crate::api::yielding::Turns;
 use crate::board::{Board, Log, LogName, Run, TextKeys, Timestamp};
 use crate::prompt::Cost;

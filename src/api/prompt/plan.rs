@@ -8,8 +8,8 @@ use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
 use bytes::Bytes;
 
 use super::budget::Fit;
-use super::format::Texts;
 use super::selection::Selected;
+use super::texts::Texts;
 use crate::api::refusal::Refusal;
 use crate::api::view::text_image::text_image;
 use crate::api::yielding::Turns;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::format::Texts;
 use super::plan::{Plan, Planned, Shot, Shows};
 use super::selection::Selected;
+use super::texts::Texts;
 use crate::api::segments::Segments;
 use crate::api::yielding::Turns;
 use crate::board::{Board, Image, Log, LogName};

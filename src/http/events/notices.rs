@@ -59,7 +59,7 @@ pub(crate) async fn get(
     params.finish()?;
     let place = streams.place()?;
     let stopping = Cancellation::of(service.stopping());
-    let notices = Notices { stopping, caller, notices: service.notices() };
+    let notices = Notices { stopping, caller, notices: service.channels().notices() };
     Ok(respond(Answer::plain(), String::new(), notices, place))
 }
 

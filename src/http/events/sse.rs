@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::board::Code;
-use crate::fairness::{Limiter, Place, Share};
+use crate::fairness::{Place, Share, SharedPlaces};
 use crate::http::response::Answer;
 use crate::http::response::EVENT_STREAM;
 use crate::http::response::problem::Problem;
@@ -28,7 +28,7 @@ pub(crate) const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-acce
 /// The limit on open streams. Clones share the limit.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    places: Limiter,
+    places: SharedPlaces,
     max: u32,
 }
 
@@ -36,7 +36,7 @@ impl Streams {
     /// Creates a limit of `max` streams, with none open.
     #[must_use]
     pub fn new(max: u32) -> Self {
-        Self { places: Limiter::new(max.into(), 0, Share::LeavesRest), max }
+        Self { places: SharedPlaces::new(max.into(), 0, Share::LeavesRest), max }
     }
 
     /// Returns the number of open streams.

@@ -10,7 +10,7 @@ use crate::board::Code;
 use crate::http::openapi;
 use crate::http::response::Answer;
 use crate::http::response::problem::Problem;
-use crate::service::Service;
+use crate::service::{Service, Status};
 use crate::store::Health;
 
 /// The state of the server.
@@ -31,13 +31,13 @@ pub(crate) struct HealthBody {
 }
 
 impl HealthBody {
-    fn new(service: &Service, status: &'static str) -> Self {
-        let down = service.threads().into_iter().filter(|(_, is_up)| !is_up);
+    fn new(now: Status, status: &'static str) -> Self {
+        let down = now.threads.into_iter().filter(|(_, is_up)| !is_up);
         let threads_down: Vec<_> = down.map(|(name, _)| name).collect();
-        let search = service.is_search_rebuilding().then_some("rebuilding");
+        let search = now.is_search_rebuilding.then_some("rebuilding");
         let is_degraded = status == "ok" && (!threads_down.is_empty() || search.is_some());
         let status = if is_degraded { "degraded" } else { status };
-        Self { status, damaged_sessions: service.damaged(), threads_down, search }
+        Self { status, damaged_sessions: now.damaged, threads_down, search }
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn healthz(
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    Answer::plain().json(&HealthBody::new(&service, "ok"))
+    Answer::plain().json(&HealthBody::new(service.status(), "ok"))
 }
 
 /// Check that the server accepts writes
@@ -60,7 +60,8 @@ pub(crate) async fn readyz(
     params: Params,
 ) -> Result<Response, Problem> {
     params.finish()?;
-    let status = match service.health() {
+    let now = service.status();
+    let status = match now.health {
         Health::Ready => "ok",
         Health::Full => "full",
         // Red on all replicas at once would take them all out of their service, and clients would meet refused
@@ -71,5 +72,5 @@ pub(crate) async fn readyz(
             return Err(Problem::new(Code::StorePoisoned, detail));
         }
     };
-    Answer::plain().json(&HealthBody::new(&service, status))
+    Answer::plain().json(&HealthBody::new(now, status))
 }

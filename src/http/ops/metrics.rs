@@ -63,7 +63,7 @@ pub(crate) async fn metrics(
     let format = format(&headers);
     let look = LOOK.acquire().await;
     let text = compute(move || {
-        let text = text(&service.stats(), &service.threads())?;
+        let text = text(&service.stats())?;
         Ok::<_, fmt::Error>(match format {
             Format::OpenMetrics => text,
             Format::Text => older(&text),
@@ -101,7 +101,8 @@ pub(crate) fn begin() {
     LazyLock::force(&STARTED);
 }
 
-fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::Error> {
+fn text(stats: &Stats) -> Result<String, fmt::Error> {
+    let status = &stats.status;
     let mut looked_up = metrics::registry();
     add_server(&mut looked_up);
     looked_up.register(
@@ -112,12 +113,12 @@ fn text(stats: &Stats, threads: &[(&'static str, bool)]) -> Result<String, fmt::
     looked_up.register(
         "search_rebuilding",
         "1 while the search index is made anew because of damage and searches are 503, 0 otherwise",
-        ConstGauge::new(u64::from(stats.is_search_rebuilding)),
+        ConstGauge::new(u64::from(status.is_search_rebuilding)),
     );
     looked_up.register(
         "thread_up",
         "1 while the server's thread is running, 0 while it pauses after a panic",
-        by_word("thread", threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
+        by_word("thread", status.threads.iter().map(|(name, is_up)| (*name, u64::from(*is_up)))),
     );
     add_store(&mut looked_up, stats);
     add_sessions(&mut looked_up, stats);
@@ -164,7 +165,7 @@ fn resident_memory() -> Option<u64> {
 }
 
 fn add_store(looked_up: &mut Registry, stats: &Stats) {
-    let is = |health| u64::from(stats.health == health);
+    let is = |health| u64::from(stats.status.health == health);
     let states = [
         ("ready", is(Health::Ready)),
         ("full", is(Health::Full)),
@@ -203,7 +204,7 @@ fn add_sessions(looked_up: &mut Registry, stats: &Stats) {
     looked_up.register(
         "sessions_damaged",
         "Sessions that are not served because their stored history is damaged",
-        ConstGauge::new(stats.damaged),
+        ConstGauge::new(stats.status.damaged),
     );
     looked_up.register(
         "sessions_over_budget",

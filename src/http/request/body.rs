@@ -11,7 +11,7 @@ use crate::api::intake::fields::json_text;
 use crate::api::offload::work;
 use crate::api::refusal::Refusal;
 use crate::board::{Code, LogName};
-use crate::fairness::{Limiter, Place, Share};
+use crate::fairness::{Place, Share, SharedPlaces};
 use crate::http::access::broken_off;
 use crate::http::edge::{LINGER_BYTES_MAX, RATIO_MAX, is_corrupt, is_inflated, is_late};
 use crate::http::response::problem::Problem;
@@ -43,12 +43,12 @@ const LINGER_SILENCE_MAX: Duration = Duration::from_millis(500);
 
 /// The memory that request bodies share.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyRoom(Limiter);
+pub(crate) struct BodyRoom(SharedPlaces);
 
 impl BodyRoom {
     /// Creates the limit, with all memory free.
     pub(crate) fn new() -> Self {
-        Self(Limiter::new(BODIES_BYTES_MAX, 0, Share::LeavesRest))
+        Self(SharedPlaces::new(BODIES_BYTES_MAX, 0, Share::LeavesRest))
     }
 }
 

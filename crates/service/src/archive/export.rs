@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use super::cut::Ends;
 use crate::history::blocking;
 use crate::image_pins::ImagePin;
-use crate::limiter::Permit;
+use crate::work_turns::WorkTurn;
 use crate::{Published, Service, ServiceError, SessionHandle};
 use blackboard_board::stored::archive::{
     Counts, Header, commit_line, cut_end_line, cut_header_line, end_line, header_line, image_line,
@@ -101,7 +101,7 @@ impl Service {
         now: Arc<Board>,
         ends: Option<Ends>,
         pin: Box<dyn Pinned>,
-        held: (Permit, ImagePin),
+        held: (WorkTurn, ImagePin),
     ) -> Export {
         let (pieces, received) = mpsc::channel(1);
         let (store, runtime) = (Arc::clone(&self.inner.deps.store), Handle::current());

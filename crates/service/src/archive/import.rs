@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::history::staged_history::StagedHistory;
 use crate::history::truncate::put_base;
 use crate::job::WriteJob;
-use crate::limiter::Permit;
+use crate::work_turns::WorkTurn;
 use crate::{Keep, Reply, Service, ServiceError, SessionHandle, new_session_id};
 use blackboard_board::stored::Body;
 use blackboard_board::stored::archive::{ArchiveReader, Fault, LINE_BYTES_MAX, Taken};
@@ -49,7 +49,7 @@ pub struct Imported {
     staged: StagedHistory,
     board: Board,
     bytes: u64,
-    turn: Permit,
+    turn: WorkTurn,
 }
 
 impl Import {
@@ -180,7 +180,7 @@ fn read(
     reader: ArchiveReader,
     mut pieces: Receiver<Vec<u8>>,
     stopping: &CancellationToken,
-    turn: Permit,
+    turn: WorkTurn,
 ) -> Result<Imported, ServiceError> {
     let mut lines = Lines { reader, stopping, line: Vec::new(), count: 0, worked: Duration::ZERO };
     let mut runs = Runs::of(Arc::clone(staged.store()), staged.id());

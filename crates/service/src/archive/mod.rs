@@ -11,7 +11,7 @@ pub(super) use cut::Lacks;
 pub use export::Export;
 pub use import::{Import, Imported};
 
-use super::limiter::WaitLimiter;
+use super::work_turns::WorkTurns;
 use blackboard_store::Store;
 
 /// The number of concurrent exports to one client. Each has a thread.
@@ -29,13 +29,13 @@ const WAITING_MAX: usize = 64;
 /// Limits of exports and imports. An import may take long, so it does not count among the forks.
 #[derive(Debug)]
 pub(super) struct Archives {
-    imports: WaitLimiter,
-    exports: WaitLimiter,
+    imports: WorkTurns,
+    exports: WorkTurns,
 }
 
 impl Archives {
     pub(super) fn new(store: &dyn Store) -> Self {
-        let turns = |count| WaitLimiter::held(count, WAITING_MAX);
+        let turns = |count| WorkTurns::held(count, WAITING_MAX);
         let exports = if store.shared().is_some() { SHARED_EXPORTS_MAX } else { EXPORTS_MAX };
         Self { imports: turns(IMPORTS_MAX), exports: turns(exports) }
     }

@@ -19,20 +19,20 @@ use super::deps::Deps;
 use super::error::ServiceError;
 use super::images::Images;
 use super::job::JobQueue;
-use super::limiter::WaitLimiter;
 use super::sessions::Sessions;
 use super::sessions::past_boards::PastBoards;
 use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, COMMITS_AT_ONCE_MAX};
 use super::sessions::replay::{framed, replay};
 use super::sessions::session::Published;
 use super::sessions::tombstones::Tombstones;
+use super::work_turns::WorkTurns;
 use super::{Keep, Reply, Service};
 use crate::{Inner, SessionHandle};
 use blackboard_board::{
     Board, CheckpointName, Command, Commit, Extent, InvalidName, Rejected, Revision,
     SessionCommand, SessionId, Terms,
 };
-use blackboard_fairness::{Limiter, Share, with_files};
+use blackboard_fairness::{Share, SharedPlaces, with_files};
 use blackboard_store::PageMax;
 use deletion::Endings;
 use retention::Retention;
@@ -83,13 +83,13 @@ const LINKS_WAITING_MAX: usize = 64;
 
 /// History of all sessions: reads of the past, forks, truncation and retention.
 pub(super) struct History {
-    replays: WaitLimiter,
-    reads: Limiter,
+    replays: WorkTurns,
+    reads: SharedPlaces,
     boards: Arc<PastBoards>,
     /// One base is stored at a time.
-    bases: Arc<WaitLimiter>,
+    bases: Arc<WorkTurns>,
     /// Limits forks that link their images.
-    links: WaitLimiter,
+    links: WorkTurns,
     pub(super) retentions: Arc<RetentionSchedule>,
     pub(super) tombstones: Arc<Tombstones>,
 }
@@ -107,11 +107,11 @@ impl History {
         let tombstones = Tombstones::new(Arc::clone(&retentions.signal));
         endings.deleted.iter().for_each(|(name, at)| tombstones.add(name, *at));
         let history = Self {
-            replays: WaitLimiter::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
-            reads: Limiter::new(READS_MAX, usize::MAX, Share::All),
+            replays: WorkTurns::new(REPLAYS_MAX, REPLAYS_WAITING_MAX),
+            reads: SharedPlaces::new(READS_MAX, usize::MAX, Share::All),
             boards: Arc::clone(&sessions.past_boards),
-            bases: Arc::new(WaitLimiter::new(1, BASES_WAITING_MAX)),
-            links: WaitLimiter::new(LINKS_MAX, LINKS_WAITING_MAX),
+            bases: Arc::new(WorkTurns::new(1, BASES_WAITING_MAX)),
+            links: WorkTurns::new(LINKS_MAX, LINKS_WAITING_MAX),
             retentions: Arc::new(retentions),
             tombstones: Arc::new(tombstones),
         };

@@ -16,12 +16,12 @@ use crate::deps::Deps;
 use crate::error::ServiceError;
 use crate::images::gc_schedule::GcSchedule;
 use crate::job::{Job, JobQueue};
-use crate::limiter::WaitLimiter;
 use crate::sessions::directory::{Directory, InUse};
 use crate::sessions::memory_budget::MemoryBudget;
 use crate::sessions::replay::{REPLAY_PAGE, beginning, framed, go_on};
 use crate::sessions::tombstones::Tombstones;
 use crate::threads::signal::Signal;
+use crate::work_turns::WorkTurns;
 use blackboard_board::{
     Board, Commit, Extent, History, Revision, SessionName, Summary, Timestamp, Ttl,
 };
@@ -45,7 +45,7 @@ pub(crate) struct Retention {
     pub(crate) clock: Clock,
     pub(crate) jobs: JobQueue,
     /// Limits bases to one at a time.
-    pub(crate) bases: Arc<WaitLimiter>,
+    pub(crate) bases: Arc<WorkTurns>,
     pub(crate) schedule: Arc<GcSchedule>,
     /// Pending work for deleted sessions.
     pub(crate) endings: Mutex<Endings>,

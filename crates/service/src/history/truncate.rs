@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 use crate::error::ServiceError;
 use crate::job::{Job, Rebase};
-use crate::limiter::Permit;
 use crate::sessions::session::{Pin, Published};
 use crate::sessions::snapshots::put_parts;
+use crate::work_turns::WorkTurn;
 use crate::{Service, SessionHandle};
 use blackboard_board::{AgentName, Board, Extent, Rejected, Revision, SessionName};
 use blackboard_fairness::with_files;
@@ -74,8 +74,8 @@ impl Service {
         name: &SessionName,
         now: Published,
         losses: Option<u64>,
-        turn: Permit,
-    ) -> Result<(Permit, Result<(), ServiceError>), ServiceError> {
+        turn: WorkTurn,
+    ) -> Result<(WorkTurn, Result<(), ServiceError>), ServiceError> {
         let Published { board, history_bytes } = now;
         let (store, stored) = (Arc::clone(&self.inner.deps.store), Arc::clone(&board));
         // The turn goes with the work, since the caller may leave.

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use super::deps::Deps;
 use super::image_pins::{ImagePin, ImagePins};
 use super::job::{ImagesIn, JobQueue};
-use super::limiter::WaitLimiter;
 use super::options::Collection;
 use super::sessions::Sessions;
 use super::thumbnails::Thumbnails;
+use super::work_turns::WorkTurns;
 use super::{ImageBytes, Service, ServiceError, SessionHandle};
 use blackboard_board::{Board, Image, Item, Rejected, SessionId, SessionName};
 use blackboard_fairness::with_files;
@@ -34,7 +34,7 @@ pub(super) struct Images {
     pub(super) schedule: Arc<GcSchedule>,
     pub(super) orphans: Arc<Orphans>,
     pub(super) thumbnails: Arc<Thumbnails>,
-    uploads: WaitLimiter,
+    uploads: WorkTurns,
 }
 
 impl Images {
@@ -52,7 +52,7 @@ impl Images {
             schedule: Arc::new(GcSchedule::new(collection)),
             orphans: Arc::default(),
             thumbnails: Arc::new(Thumbnails::new(thumbnails)),
-            uploads: WaitLimiter::held(UPLOADS_MAX, 0),
+            uploads: WorkTurns::held(UPLOADS_MAX, 0),
         };
         Gc::of(deps, sessions, jobs, &images).start(deps)?;
         let (orphans, store) = (Arc::clone(&images.orphans), Arc::clone(&deps.store));

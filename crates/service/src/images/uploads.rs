@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::image_pins::ImagePin;
 use crate::job::{ImagesIn, MOVED_TRIES_MAX, Unwritten, WriteJob};
-use crate::limiter::Permit;
+use crate::work_turns::WorkTurn;
 use crate::{Keep, Reply, Service, ServiceError, SessionHandle, new_session_id};
 use blackboard_board::{
     Command, Digest, Hashing, MediaType, SessionCommand, SessionName, Terms, Write,
@@ -23,7 +23,7 @@ pub struct Upload {
     /// `None` while bytes are written, and after a failure.
     draft: Option<Draft>,
     gathered: Vec<u8>,
-    turn: Permit,
+    turn: WorkTurn,
     home: Home,
 }
 
@@ -55,7 +55,7 @@ pub struct Uploaded {
     /// The number of bytes.
     pub bytes: u64,
     file: Box<dyn BlobDraft>,
-    _turn: Permit,
+    _turn: WorkTurn,
     home: Home,
 }
 

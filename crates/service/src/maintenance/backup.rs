@@ -5,18 +5,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Maintenance;
 use super::check::{Soundness, check_changing, check_unless};
-use crate::{Service, ServiceError};
+use crate::ServiceError;
 use blackboard_store::{Copied, EmbeddedStore, IsOver, Progress, StoreError};
 
-impl Service {
+impl Maintenance<'_> {
     /// Makes a backup in a directory that is absent or empty.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Store`] if it cannot be made there; [`ServiceError::Stopping`].
     pub async fn back_up(
-        &self,
+        self,
         to: PathBuf,
         progress: Arc<Progress>,
     ) -> Result<Copied, ServiceError> {
@@ -29,7 +30,7 @@ impl Service {
     ///
     /// As for [`back_up`](Self::back_up), or where it cannot be read at all.
     pub async fn check(
-        &self,
+        self,
         scratch: Option<PathBuf>,
         progress: Arc<Progress>,
     ) -> Result<Soundness, ServiceError> {
@@ -47,11 +48,11 @@ impl Service {
     }
 
     async fn copying<T: Send + 'static>(
-        &self,
+        self,
         copy: impl FnOnce(&dyn EmbeddedStore, &IsOver) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let (store, end) =
-            (Arc::clone(&self.inner.deps.store), self.inner.deps.stopping.child_token());
+            (Arc::clone(&self.0.inner.deps.store), self.0.inner.deps.stopping.child_token());
         let wanted = end.clone();
         let copying = tokio::task::spawn_blocking(move || {
             let is_over: IsOver = Arc::new(move || wanted.is_cancelled());

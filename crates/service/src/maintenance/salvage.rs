@@ -1,7 +1,8 @@
 //! Salvage of damaged sessions: each keeps its readable part and is reported.
 
+use super::Maintenance;
 use crate::archive::Lacks;
-use crate::{Cut, Damage, Listing, Service, ServiceError};
+use crate::{Cut, Damage, Listing, ServiceError};
 use blackboard_board::{Command, Digest, Revision, SessionCommand, SessionName, Terms, Write};
 
 /// A session that lost a part.
@@ -17,7 +18,7 @@ pub struct Lost {
     pub images: Vec<Digest>,
 }
 
-impl Service {
+impl Maintenance<'_> {
     /// Rebuilds each damaged session, also those of `damage`, from its readable part, and forgets damaged histories that
     /// no session has: the ends of earlier sessions, and those without a name. Revisions continue above all former
     /// ones.
@@ -25,19 +26,20 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`] if the store takes no writes.
-    pub async fn salvage(&self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
-        let identities = self.inner.sessions.directory.identities();
+    pub async fn salvage(self, damage: &[Damage]) -> Result<Vec<Lost>, ServiceError> {
+        let service = self.0;
+        let identities = service.inner.sessions.directory.identities();
         for damage in damage.iter().filter(|damage| damage.is_of_history()) {
             match identities.running(damage.session) {
                 Some(session) if session.exists() || session.is_damaged() => {
-                    self.inner.sessions.directory.set_aside(&session);
+                    service.inner.sessions.directory.set_aside(&session);
                 }
                 Some(_) | None => {
-                    self.inner.deps.store.forget(&identities.remove(damage.session))?;
+                    service.inner.deps.store.forget(&identities.remove(damage.session))?;
                 }
             }
         }
-        let listed = self.list(&Listing::all(""), None, usize::MAX)?;
+        let listed = service.list(&Listing::all(""), None, usize::MAX)?;
         let mut lost = Vec::new();
         for damaged in listed.iter().filter(|listed| listed.is_damaged) {
             let name = damaged.summary.name.clone();
@@ -48,7 +50,7 @@ impl Service {
                     tracing::debug!(session = %name, %error, "no part of a session can be salvaged");
                     let command = Command::Session(SessionCommand::Delete);
                     let write = Write { session: name.clone(), terms: Terms::default(), command };
-                    self.write(write, Vec::new(), None).await?;
+                    service.write(write, Vec::new(), None).await?;
                     (None, last, Vec::new())
                 }
             };
@@ -58,20 +60,18 @@ impl Service {
     }
 
     /// Exports a damaged session's readable part and imports it again.
-    async fn keep_sound_part(
-        &self,
-        name: &SessionName,
-    ) -> Result<(Cut, Vec<Digest>), ServiceError> {
-        let (mut export, cut, lost) = self.export_cut(name, Lacks::Images).await?;
+    async fn keep_sound_part(self, name: &SessionName) -> Result<(Cut, Vec<Digest>), ServiceError> {
+        let service = self.0;
+        let (mut export, cut, lost) = service.export_cut(name, Lacks::Images).await?;
         let images = lost.keys().copied().collect();
-        let mut import = self.import_lacking(name, lost).await?;
+        let mut import = service.import_lacking(name, lost).await?;
         while let Some(lines) = export.next().await? {
             if !import.push(lines.into_bytes()).await {
                 break;
             }
         }
         let imported = import.finish().await?;
-        self.adopt_import(name, Terms::default(), imported, None).await?;
+        service.adopt_import(name, Terms::default(), imported, None).await?;
         Ok((cut, images))
     }
 }

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::deps::Deps;
 use super::heads::HeadChecks;
-use super::limiter::{Permit, WaitLimiter};
 use super::sessions::Sessions;
+use super::work_turns::{WorkTurn, WorkTurns};
 use super::{Published, SearchPlace, Service, ServiceError, SessionHandle};
 use blackboard_board::{AgentName, Entry, LogName, Revision, Seq, SessionName};
 use blackboard_error_chain::Chain;
@@ -47,7 +47,7 @@ pub const SEARCHES_WAITING_MAX: usize = 64;
 /// The search of a service. Without it, searches are refused.
 pub(super) struct Searches {
     progress: Option<Arc<Progress>>,
-    turns: WaitLimiter,
+    turns: WorkTurns,
     snippets: Arc<Snippets>,
 }
 
@@ -64,7 +64,7 @@ impl Searches {
         heads: &Arc<HeadChecks>,
         place: Option<(SearchPlace, Arc<Progress>)>,
     ) -> std::io::Result<Self> {
-        let turns = WaitLimiter::one_each(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
+        let turns = WorkTurns::one_each(SEARCHES_AT_ONCE_MAX, SEARCHES_WAITING_MAX);
         let snippets = Arc::default();
         let Some((place, progress)) = place else {
             return Ok(Self { progress: None, turns, snippets });
@@ -250,7 +250,7 @@ impl Service {
         query: &Query,
         ranked: &[Ranked],
         end: &Arc<End>,
-        turn: &Arc<Permit>,
+        turn: &Arc<WorkTurn>,
     ) -> Result<Vec<Hit>, ServiceError> {
         let mut found = Vec::new();
         self.catch_up_all(ranked.iter().map(|ranked| &ranked.session)).await?;

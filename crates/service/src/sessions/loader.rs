@@ -18,7 +18,7 @@ use super::replay::{is_damage, replay_to_head};
 use super::session::{Published, Session, Shown};
 use crate::deps::Deps;
 use crate::error::ServiceError;
-use crate::limiter::TURN_WAIT_MAX;
+use crate::work_turns::TURN_WAIT_MAX;
 use blackboard_board::{Rejected, Summary};
 use blackboard_error_chain::Chain;
 use blackboard_fairness::{Client, Queue, Refused};

@@ -88,16 +88,16 @@ async fn a_session_that_the_start_found_damaged_is_deleted_for_good() {
     three_sessions(dir.path()).await;
     flip_a_bit(dir.path(), 5);
     let service = start_uncompacted(dir.path());
-    assert_eq!(service.damaged(), 1);
+    assert_eq!(service.status().damaged, 1);
     let deleted = service
         .receipt(write_to("hurt", Command::Session(SessionCommand::Delete)), vec![])
         .await
         .unwrap();
-    assert_eq!((deleted.board.revision(), service.damaged()), (Revision(3), 0));
+    assert_eq!((deleted.board.revision(), service.status().damaged), (Revision(3), 0));
     stop(service).await;
     for _ in 0..2 {
         let service = start_uncompacted(dir.path());
-        assert!(service.damage().is_empty() && service.damaged() == 0);
+        assert!(service.damage().is_empty() && service.status().damaged == 0);
         assert!(service.published_here(&name("hurt")).unwrap().is_none());
         stop(service).await;
     }
@@ -132,7 +132,7 @@ async fn an_interrupted_deletion_is_completed_by_the_next_start() {
         assert_eq!(database(dir.path()).execute(insert, row).unwrap(), 1);
     }
     let service = start_uncompacted(dir.path());
-    assert_eq!((service.damage().len(), service.damaged()), (0, 0));
+    assert_eq!((service.damage().len(), service.status().damaged), (0, 0));
     assert!(service.published_here(&name("hurt")).unwrap().is_none());
     stop(service).await;
 }
@@ -204,7 +204,7 @@ fn a_poisoned_store_takes_no_writes_and_reads_go_on() {
     let dir = TempDir::new().unwrap();
     run_child(&SHORT_FILES, dir.path());
     let service = start_uncompacted(dir.path());
-    assert_eq!(service.health(), Health::Ready);
+    assert_eq!(service.status().health, Health::Ready);
     let board = board(&service, "s");
     assert_eq!((board.revision(), board.logs().len()), (Revision(1), 4));
     service.stop();
@@ -223,7 +223,7 @@ async fn poison(dir: &Path) {
     );
     assert!(matches!(lost, Err(ServiceError::Poisoned { outcome_unknown: true })), "{lost:?}");
     assert!(refused.is_err());
-    assert_eq!(service.health(), Health::Poisoned);
+    assert_eq!(service.status().health, Health::Poisoned);
     assert_eq!(board(&service, "s").revision(), Revision(1), "what is unknown is not shown");
 
     let later = service.receipt(request("s", "{}"), vec![]).await.unwrap_err();

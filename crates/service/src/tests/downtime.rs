@@ -47,7 +47,7 @@ async fn expiries_while_down_are_committed_before_serving() {
     let homes = || std::fs::read_dir(dir.path().join("blobs")).unwrap().count();
     until("its images stay", || homes() == 0).await;
     assert_eq!(board(&service, "later").revision(), Revision(1));
-    assert_eq!(service.len(), 3);
+    assert_eq!(service.status().sessions, 3);
     let before = all_published(&service);
     stop(service).await;
 

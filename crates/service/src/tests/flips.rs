@@ -99,6 +99,6 @@ async fn a_lost_end_of_a_session_is_told_by_its_summary() {
     drop(database);
     assert_eq!(served(dir.path(), &boards[..0], "").await, Some(true));
     let service = start_uncompacted(dir.path());
-    assert!(service.damaged() > 0, "nothing tells that commits are lost");
+    assert!(service.status().damaged > 0, "nothing tells that commits are lost");
     stop(service).await;
 }

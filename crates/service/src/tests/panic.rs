@@ -28,8 +28,8 @@ async fn a_panic_of_the_writer_outside_a_decision_fails_the_service() {
     let unknown = service.receipt(request("s", "{}"), vec![]).await.unwrap_err();
     assert!(matches!(unknown, ServiceError::Poisoned { outcome_unknown: true }), "{unknown:?}");
     service.failed().cancelled().await;
-    assert_eq!(service.health(), Health::Poisoned);
-    assert!(service.threads().contains(&("writer", false)));
+    assert_eq!(service.status().health, Health::Poisoned);
+    assert!(service.status().threads.contains(&("writer", false)));
     stop(service).await;
     drop(store);
     let service = start(dir.path());
@@ -64,12 +64,13 @@ async fn a_thread_that_panicked_works_again() {
     let service = started(&store);
     store.compact_panics.store(2, Ordering::SeqCst);
     service.receipt(request("s", "{}"), vec![]).await.unwrap();
-    while store.uncompacted_bytes() > 0 || !service.threads().contains(&("compactor", true)) {
+    while store.uncompacted_bytes() > 0 || !service.status().threads.contains(&("compactor", true))
+    {
         tokio::task::yield_now().await;
     }
     assert_eq!(store.compact_panics.load(Ordering::SeqCst), 0);
     assert!(!service.failed().is_cancelled());
-    let names: Vec<_> = service.threads().iter().map(|(name, _)| *name).collect();
+    let names: Vec<_> = service.status().threads.iter().map(|(name, _)| *name).collect();
     let tenders = ["evictor", "loader", "collector", "reaper", "retention"];
     assert_eq!(names, [&tenders[..], &["waker", "compactor", "writer"]].concat());
     stop(service).await;

@@ -6,8 +6,8 @@ use blackboard_thumbnail::{Bounds, Probe, Undecodable};
 use tokio::sync::Semaphore;
 
 use crate::ServiceError;
-use crate::limiter::TURN_WAIT_MAX;
-use blackboard_fairness::{Limiter, Place, Share};
+use crate::work_turns::TURN_WAIT_MAX;
+use blackboard_fairness::{Place, Share, SharedPlaces};
 use blackboard_store::StoreError;
 
 /// The number of images read and decoded at once.
@@ -23,16 +23,16 @@ pub const THUMBNAILS_WAITING_MAX: u64 = 1024;
 const UNIT: u64 = 1 << 10;
 
 pub(super) struct Pool {
-    waiting: Limiter,
-    jobs: Limiter,
+    waiting: SharedPlaces,
+    jobs: SharedPlaces,
     memory: Arc<Semaphore>,
 }
 
 impl Default for Pool {
     fn default() -> Self {
         Self {
-            waiting: Limiter::new(THUMBNAILS_WAITING_MAX, 0, Share::LeavesRest),
-            jobs: Limiter::new(THUMBNAILS_AT_ONCE_MAX, usize::MAX, Share::All),
+            waiting: SharedPlaces::new(THUMBNAILS_WAITING_MAX, 0, Share::LeavesRest),
+            jobs: SharedPlaces::new(THUMBNAILS_AT_ONCE_MAX, usize::MAX, Share::All),
             memory: Arc::new(Semaphore::new(units(THUMBNAIL_MEMORY_MAX) as usize)),
         }
     }

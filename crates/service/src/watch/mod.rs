@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::poll_immediate;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::deps::Deps;
 use super::error::ServiceError;
-use super::inbox::Inbox;
 use super::sessions::Sessions;
 use super::sessions::recent_commits::{COMMIT_BYTES_AT_ONCE_MAX, RecentText, SharedText};
 use super::sessions::session::Session;
@@ -23,7 +22,7 @@ use blackboard_board::{Commit, Extent, Revision, SessionName};
 use blackboard_fairness::cancellation::Cancellation;
 use blackboard_metrics as metrics;
 use blackboard_metrics::Counted;
-use waker::{Channels, Heard, WakeUps, Waker};
+use waker::{Channels, WakeUps, Waker};
 
 /// Subscribers of all sessions, and the waker's queue.
 pub(super) struct Watches {
@@ -97,22 +96,10 @@ impl Service {
         &self.inner.deps.stopping
     }
 
-    /// Subscribes to the notices of all sessions.
+    /// Returns the channels of notices, lists and inboxes.
     #[must_use]
-    pub fn notices(&self) -> broadcast::Receiver<Heard> {
-        self.inner.watches.channels.notices()
-    }
-
-    /// Ticks when any session changed.
-    #[must_use]
-    pub fn lists(&self) -> watch::Receiver<u64> {
-        self.inner.watches.channels.lists()
-    }
-
-    /// Ticks when an inbox changed.
-    #[must_use]
-    pub fn inbox_ticks(&self, inbox: Inbox) -> watch::Receiver<u64> {
-        self.inner.watches.channels.inbox(inbox)
+    pub fn channels(&self) -> &Channels {
+        &self.inner.watches.channels
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::waker::Heard;
 use super::*;
 use crate::tests::service::{board, name, request, start, stop, write_to};
 use blackboard_board::{Command, SessionCommand};
@@ -41,7 +42,7 @@ async fn a_name_without_a_session_is_watched_from_its_first_commit_on() {
     });
     assert_eq!(follow(&mut watch, 0, 300).await, (1..=300).collect::<Vec<_>>());
     writing.await.unwrap();
-    assert_eq!(service.len(), 1);
+    assert_eq!(service.status().sessions, 1);
     stop(service).await;
 }
 
@@ -72,7 +73,7 @@ async fn a_name_that_nobody_watches_is_forgotten() {
     let service = start(dir.path());
     let known = |service: &Service| service.inner.sessions.directory.get(&name("s")).is_some();
     let watches = [(); 3].map(|()| service.watch(&name("s")).unwrap());
-    assert!(known(&service) && service.is_empty());
+    assert!(known(&service) && service.status().sessions == 0);
     drop(watches);
     assert!(!known(&service));
     let watch = service.watch(&name("s")).unwrap();
@@ -141,7 +142,7 @@ async fn a_stop_ends_every_wait() {
 async fn who_follows_all_sessions_is_told_what_happened_where() {
     let dir = TempDir::new().unwrap();
     let service = start(dir.path());
-    let (mut notices, mut lists) = (service.notices(), service.lists());
+    let (mut notices, mut lists) = (service.channels().notices(), service.channels().lists());
     service.receipt(request("s", "{}"), Vec::new()).await.unwrap();
     let heard = tokio::time::timeout(DEADLINE, notices.recv()).await.unwrap().unwrap();
     let Heard::Notice(notice) = heard else { panic!("{heard:?}") };

@@ -115,9 +115,9 @@ impl WakeUps {
     }
 }
 
-/// Channels about all sessions together.
+/// Channels about all sessions together: what streams of notices, lists and inboxes wait for.
 #[derive(Debug)]
-pub(crate) struct Channels {
+pub struct Channels {
     notices: broadcast::Sender<Heard>,
     lists: watch::Sender<u64>,
     questions: watch::Sender<u64>,
@@ -142,17 +142,21 @@ impl Channels {
         all.iter().any(|ticks| ticks.receiver_count() > 0)
     }
 
-    pub(crate) fn notices(&self) -> broadcast::Receiver<Heard> {
+    /// Subscribes to the notices of all sessions.
+    #[must_use]
+    pub fn notices(&self) -> broadcast::Receiver<Heard> {
         self.notices.subscribe()
     }
 
     /// Ticks when any session changed.
-    pub(crate) fn lists(&self) -> watch::Receiver<u64> {
+    #[must_use]
+    pub fn lists(&self) -> watch::Receiver<u64> {
         self.lists.subscribe()
     }
 
     /// Ticks when an inbox changed.
-    pub(crate) fn inbox(&self, inbox: Inbox) -> watch::Receiver<u64> {
+    #[must_use]
+    pub fn inbox(&self, inbox: Inbox) -> watch::Receiver<u64> {
         match inbox {
             Inbox::Questions => self.questions.subscribe(),
             Inbox::Requests => self.requests.subscribe(),

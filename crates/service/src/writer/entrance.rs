@@ -9,7 +9,7 @@ use blackboard_board::{
     AgentCommand, BoardCommand, Command, Digest, Edit, Item, Json, LogCommand, Prepared,
     QuestionCommand, RequestCommand, SessionCommand, SessionName, Transaction,
 };
-use blackboard_fairness::{Limiter, Place, Share, compute};
+use blackboard_fairness::{Place, Share, SharedPlaces, compute};
 
 /// The bytes of one client's values that are prepared at once, or one write's. The prepared form takes up to twenty
 /// times as much memory.
@@ -26,9 +26,9 @@ const COLD_TRIES_MAX: usize = 8;
 pub(crate) struct Entrance {
     pub(crate) queue: JobQueue,
     /// Bytes of values being prepared for the writer. The queue's room bounds the writes that wait for that.
-    pub(crate) preparing: Limiter,
+    pub(crate) preparing: SharedPlaces,
     /// One write at a time prepares its values again.
-    preparing_again: Limiter,
+    preparing_again: SharedPlaces,
     /// The session that gathers answered questions, if any.
     qa_session: Option<SessionName>,
 }
@@ -37,8 +37,8 @@ impl Entrance {
     pub(crate) fn new(queue: JobQueue, qa_session: Option<SessionName>) -> Self {
         Self {
             queue,
-            preparing: Limiter::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest),
-            preparing_again: Limiter::new(1, usize::MAX, Share::All),
+            preparing: SharedPlaces::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest),
+            preparing_again: SharedPlaces::new(1, usize::MAX, Share::All),
             qa_session,
         }
     }

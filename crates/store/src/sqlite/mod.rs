@@ -3,6 +3,7 @@
 //! One connection writes, under one lock; others read concurrently, and locate their rows without that lock. A failed
 //! write or sync is not retried: the store is poisoned, and the next start reads the outcome from the disk.
 
+mod append;
 pub(crate) mod backup;
 mod blob_store;
 mod database;

@@ -8,6 +8,7 @@ use crate::metrics::{
     BATCH_TIMES, BATCH_WRITES, BLOB_SYNC_TIMES, CHECKPOINT_TIMES, REFUSALS, REQUESTS, SYNC_TIMES,
     THREAD_FAILURES,
 };
+use crate::service::Status;
 use crate::store::FileBytes;
 
 const DASHBOARD: &str = include_str!("../../../../docker/grafana/blackboard.json");
@@ -21,10 +22,18 @@ const RULES: &str = include_str!("../../../../docker/prometheus/rules.yaml");
 /// Labels that Prometheus adds itself.
 const ADDED_LABELS: [&str; 2] = ["instance", "job"];
 
+const STATUS: Status = Status {
+    sessions: 0,
+    damaged: 0,
+    health: Health::Ready,
+    threads: Vec::new(),
+    is_search_rebuilding: false,
+};
+
 const STATS: Stats = Stats {
+    status: STATUS,
     hot: 0,
     cold: 0,
-    damaged: 0,
     over_budget: 0,
     resident_bytes: 0,
     past_bytes: 0,
@@ -35,9 +44,7 @@ const STATS: Stats = Stats {
     uncompacted_bytes: 0,
     files: FileBytes { database: 0, log: 0 },
     room_bytes: Some(0),
-    health: Health::Ready,
     is_clock_held: false,
-    is_search_rebuilding: false,
 };
 
 /// All series of a server in which everything has happened once, by name, with the text of their labels.
@@ -49,8 +56,9 @@ fn known_series() -> BTreeMap<String, String> {
     for times in [&BATCH_TIMES, &SYNC_TIMES, &CHECKPOINT_TIMES, &BLOB_SYNC_TIMES] {
         times.observe(Duration::ZERO);
     }
+    let status = Status { threads: vec![("writer", true)], ..STATUS };
     let mut known = BTreeMap::<_, String>::new();
-    let text = text(&STATS, &[("writer", true)]).unwrap();
+    let text = text(&Stats { status, ..STATS }).unwrap();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, labels) = line.split_at(line.find(['{', ' ']).unwrap());
         known.entry(name.to_owned()).or_default().push_str(labels);

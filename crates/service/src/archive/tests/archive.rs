@@ -152,7 +152,7 @@ async fn an_archive_out_in_and_out_again_is_the_same_to_the_byte() {
         assert_eq!(contents(&board), contents(&board_of(&service, "s")));
         assert_eq!(out(&service, to).await, archive, "{to}");
     }
-    assert_eq!(service.len(), 4);
+    assert_eq!(service.status().sessions, 4);
     let now = board_of(&service, "one");
     let life = now.life().unwrap();
     assert_eq!((life.name.as_str(), &*life.labels["k"]), ("one", "v"));
@@ -405,7 +405,7 @@ async fn the_bounds_of_a_session_hold_for_what_comes_in() {
         let refused = bring_in(&service, "s", archive.as_bytes(), 100).await.unwrap_err();
         assert_eq!(refused.code(), Code::SessionFull);
         assert_eq!(refused.to_string().contains("images"), is_images, "{refused}");
-        assert_eq!((left(&*store, dir.path()), service.len()), ((0, 0, 0, 0), 0));
+        assert_eq!((left(&*store, dir.path()), service.status().sessions), ((0, 0, 0, 0), 0));
         stop(service).await;
     }
 }

@@ -65,7 +65,7 @@ async fn a_harmed_archive_changes_nothing() {
                 matches!(refused.code(), Code::InvalidJson | Code::InvalidField),
                 "{refused} {shown}"
             );
-            assert_eq!(service.len(), 2, "{shown}");
+            assert_eq!(service.status().sessions, 2, "{shown}");
         }
         assert_eq!(left(&*store, dir.path()), before);
     }

@@ -103,7 +103,7 @@ async fn a_fork_to_a_name_that_is_taken_leaves_nothing_behind() {
     assert_eq!(board(&service, "taken").revision(), Revision(1));
     stop(service).await;
     let service = start(dir.path());
-    assert_eq!(service.len(), 2);
+    assert_eq!(service.status().sessions, 2);
     stop(service).await;
 }
 
@@ -120,7 +120,7 @@ async fn of_many_forks_to_one_name_one_wins() {
     for fork in forks.collect::<Vec<_>>() {
         won += u32::from(fork.await.unwrap());
     }
-    assert_eq!((won, service.len()), (1, 2));
+    assert_eq!((won, service.status().sessions), (1, 2));
     stop(service).await;
 }
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 use parking_lot::RwLock;
 use rusqlite::Connection;
 
-use super::append::{follows, hold_together, insert, owns_name};
 use super::bases::HistoryRow;
+use super::insert::{follows, hold_together, insert, owns_name};
 use super::parts::{REVISION_END, SNAPSHOT, Table};
 use super::summaries;
 use crate::sqlite::database::{Database, Failure};

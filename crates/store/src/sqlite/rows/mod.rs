@@ -1,7 +1,7 @@
 //! The tables: the journal, bases, snapshots, summaries and tokens, row by row.
 
-mod append;
 pub(crate) mod bases;
+mod insert;
 pub(crate) mod journal;
 pub(crate) mod parts;
 pub(crate) mod positions;

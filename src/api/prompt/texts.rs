@@ -1,4 +1,4 @@
-//! Prompt formats: text and JSON around items.
+//! Texts of a prompt around its items, in JSON or Markdown.
 
 use std::num::NonZeroU32;
 

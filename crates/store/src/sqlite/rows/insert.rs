@@ -1,4 +1,4 @@
-//! Appending runs: checks against the head, and the rows.
+//! Rows that an append inserts, and the checks of its runs against the heads before that.
 
 use std::collections::HashMap;
 

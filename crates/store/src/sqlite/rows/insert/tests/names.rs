@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use super::append::ending;
+use super::ends::ending;
 use crate::tests::sqlite::{ANNA, BERT, open, run};
 use crate::*;
 

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::secret::SecretHash;
-use super::{PATTERNS_MAX, Scope, SessionPattern, Token, TokenId};
+use crate::secret::SecretHash;
+use crate::{PATTERNS_MAX, Scope, SessionPattern, Token, TokenId};
 use blackboard_board::{AgentName, Digest, Timestamp, TokenName};
 
 /// The only form that is written and read.

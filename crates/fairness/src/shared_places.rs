@@ -1,4 +1,4 @@
-//! Limiters: pools of places or bytes that clients share.
+//! Places, or bytes, of a pool that clients share.
 //!
 //! The client that holds least is served next; among equals, the one served longest ago. A pool with long-held places
 //! is a quarter larger than one client's share. A client takes more only while it holds at most four times the free
@@ -36,9 +36,9 @@ pub enum Share {
 #[error("the resource is busy: too many requests are waiting for it")]
 pub struct Busy;
 
-/// A pool of units that clients share.
+/// A pool of places or bytes that clients share, counted in units.
 #[derive(Clone, Debug)]
-pub struct Limiter(Arc<Inner>);
+pub struct SharedPlaces(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -76,12 +76,12 @@ struct Waiter {
 /// Units of a pool, released on drop.
 #[derive(Debug)]
 pub struct Place {
-    limiter: Arc<Inner>,
+    places: Arc<Inner>,
     client: Client,
     units: u64,
 }
 
-impl Limiter {
+impl SharedPlaces {
     /// Creates a pool by the maximum number of units of one client and of waiting requests.
     #[must_use]
     pub fn new(one_max: u64, waiting_max: usize, share: Share) -> Self {
@@ -159,7 +159,7 @@ impl Limiter {
         state.clients.entry(client).or_insert_with(new).waiting.push_back(waiter);
         drop(state);
         // Units may have been released since the check, or this request may be the next.
-        let waiting = Waiting { limiter: Arc::clone(&self.0), client, number, granted };
+        let waiting = Waiting { places: Arc::clone(&self.0), client, number, granted };
         Inner::serve(&self.0);
         Ok(waiting)
     }
@@ -172,7 +172,7 @@ enum Turn {
 
 /// A place in the queue, released on drop.
 struct Waiting {
-    limiter: Arc<Inner>,
+    places: Arc<Inner>,
     client: Client,
     number: u64,
     granted: oneshot::Receiver<Place>,
@@ -180,7 +180,7 @@ struct Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut state = self.limiter.state.lock();
+        let mut state = self.places.state.lock();
         let waiting = state.clients.get_mut(&self.client).map(|client| &mut client.waiting);
         let found = waiting.and_then(|waiting| {
             let at = waiting.iter().position(|waiter| waiter.number == self.number)?;
@@ -190,7 +190,7 @@ impl Drop for Waiting {
         state.forget(self.client);
         drop(state);
         // The request that left may have been next, and the one behind it may fit.
-        Inner::serve(&self.limiter);
+        Inner::serve(&self.places);
     }
 }
 
@@ -219,7 +219,7 @@ impl Inner {
         let of = state.clients.entry(client).or_default();
         of.held += units;
         of.served = served;
-        Place { limiter: Arc::clone(self), client, units }
+        Place { places: Arc::clone(self), client, units }
     }
 
     /// Hands free units to waiting requests.
@@ -275,7 +275,7 @@ impl State {
 impl Place {
     /// Adds the units of another place of the same pool and client.
     pub fn merge(&mut self, mut other: Self) {
-        debug_assert!(Arc::ptr_eq(&self.limiter, &other.limiter), "places of one pool");
+        debug_assert!(Arc::ptr_eq(&self.places, &other.places), "places of one pool");
         debug_assert_eq!(self.client, other.client, "places of one client");
         self.units += std::mem::take(&mut other.units);
     }
@@ -286,7 +286,7 @@ impl Drop for Place {
         if self.units == 0 {
             return;
         }
-        let mut state = self.limiter.state.lock();
+        let mut state = self.places.state.lock();
         state.used -= self.units;
         let now = state.tick();
         if let Some(of) = state.clients.get_mut(&self.client) {
@@ -297,7 +297,7 @@ impl Drop for Place {
         let is_awaited = state.waiting > 0;
         drop(state);
         if is_awaited {
-            Inner::serve(&self.limiter);
+            Inner::serve(&self.places);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Tests of appended runs and staged histories.
 
-mod append;
+mod ends;
 mod names;
 mod staged;

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::sqlite::rows::append::*;
+use crate::sqlite::rows::insert::*;
 use crate::tests::bases::{part, put};
 use crate::tests::sqlite::{ANNA, BERT, database, open, replayed, run, stored};
 use crate::{EmbeddedStore as _, Outcome, SqliteStore, Store as _, StoreError, SummaryRow};
