@@ -58,7 +58,7 @@ def media_type(content: bytes) -> str:
             return kind
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    raise UnsupportedValue("an image is PNG, JPEG, GIF, BMP or WebP")
+    raise UnsupportedValue("not an image of a type that the server takes")
 
 
 def data_url(content: bytes, kind: str) -> str:
