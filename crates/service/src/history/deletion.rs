@@ -1,4 +1,4 @@
-//! Deletion of a session. Its name and last revision are kept for 30 days.
+//! Deletion of a session. Its name and last revision are kept for a time.
 //!
 //! They are kept as a base, stored with the deletion.
 

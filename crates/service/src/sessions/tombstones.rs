@@ -1,4 +1,4 @@
-//! Tombstones: the names and last revisions of deleted sessions, kept for 30 days, at most 65,536 of them.
+//! Tombstones: the names and last revisions of deleted sessions, kept for a time.
 //!
 //! The writer adds them in constant time; the retention thread removes expired ones, a few at a time.
 
