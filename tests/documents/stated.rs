@@ -5,7 +5,7 @@ use crate::facts::read;
 use crate::root;
 
 /// Quantities in sentences: the document, the words before the quantity, and the constant that it is.
-const STATED: [(&str, &str, &str, &str); 77] = [
+const STATED: [(&str, &str, &str, &str); 78] = [
     (
         "docs/reference/limits.md",
         "| name of a session or an agent | ",
@@ -394,6 +394,12 @@ const STATED: [(&str, &str, &str, &str); 77] = [
         "connection closes, and after ",
         "crates/service/src/search/mod.rs",
         "SEARCH_TIME_MAX",
+    ),
+    (
+        "docs/ufo.md",
+        "| a screenshot over ",
+        "crates/board/src/values/image/mod.rs",
+        "IMAGE_BYTES_MAX",
     ),
     (
         "docs/guide/sessions.md",

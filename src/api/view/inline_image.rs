@@ -1,4 +1,4 @@
-//! Items with inline images, written piece by piece. An image may have 20 MiB.
+//! Items with inline images, written piece by piece.
 
 use crate::service::{ImagePieces, ServiceError};
 
