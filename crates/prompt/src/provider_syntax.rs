@@ -51,34 +51,6 @@ const CHAT: Syntax = Syntax {
     image_limits: None,
 };
 
-/// `OpenAI`'s Responses.
-const RESPONSES: Syntax = Syntax {
-    text_begin: r#"{"type": "input_text", "text": ""#,
-    inline_begin: r#"{"type": "input_image", "detail": "auto", "image_url": "data:{media_type};base64,"#,
-    address_begin: r#"{"type": "input_image", "detail": "auto", "image_url": ""#,
-    image_end: "\"}",
-    image_limits: Some(OPENAI),
-    ..CHAT
-};
-
-/// Anthropic's Messages.
-const MESSAGES: Syntax = Syntax {
-    marked_text_end: Some("\", \"cache_control\": {\"type\": \"ephemeral\"}}"),
-    inline_begin: r#"{"type": "image", "source": {"type": "base64", "media_type": "{media_type}", "data": ""#,
-    address_begin: r#"{"type": "image", "source": {"type": "url", "url": ""#,
-    image_limits: Some(ANTHROPIC),
-    ..CHAT
-};
-
-/// Google's Gemini.
-const GEMINI: Syntax = Syntax {
-    text_begin: r#"{"text": ""#,
-    inline_begin: r#"{"inlineData": {"mimeType": "{media_type}", "data": ""#,
-    address_begin: r#"{"fileData": {"mimeType": "{media_type}", "fileUri": ""#,
-    image_limits: Some(GOOGLE),
-    ..CHAT
-};
-
 /// The source of an image for the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -94,9 +66,28 @@ impl Syntax {
     pub const fn of(format: PromptFormat) -> Option<&'static Self> {
         match format {
             PromptFormat::Parts => Some(&CHAT),
-            PromptFormat::Responses => Some(&RESPONSES),
-            PromptFormat::Anthropic => Some(&MESSAGES),
-            PromptFormat::Gemini => Some(&GEMINI),
+            PromptFormat::Responses => Some(&Syntax {
+                text_begin: r#"{"type": "input_text", "text": ""#,
+                inline_begin: r#"{"type": "input_image", "detail": "auto", "image_url": "data:{media_type};base64,"#,
+                address_begin: r#"{"type": "input_image", "detail": "auto", "image_url": ""#,
+                image_end: "\"}",
+                image_limits: Some(OPENAI),
+                ..CHAT
+            }),
+            PromptFormat::Anthropic => Some(&Syntax {
+                marked_text_end: Some("\", \"cache_control\": {\"type\": \"ephemeral\"}}"),
+                inline_begin: r#"{"type": "image", "source": {"type": "base64", "media_type": "{media_type}", "data": ""#,
+                address_begin: r#"{"type": "image", "source": {"type": "url", "url": ""#,
+                image_limits: Some(ANTHROPIC),
+                ..CHAT
+            }),
+            PromptFormat::Gemini => Some(&Syntax {
+                text_begin: r#"{"text": ""#,
+                inline_begin: r#"{"inlineData": {"mimeType": "{media_type}", "data": ""#,
+                address_begin: r#"{"fileData": {"mimeType": "{media_type}", "fileUri": ""#,
+                image_limits: Some(GOOGLE),
+                ..CHAT
+            }),
             PromptFormat::Markdown => None,
         }
     }
