@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::connection::Peer;
 use super::openapi;
-use super::read::wait::wait_param;
+use super::read::deadline::wait_param;
 use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;

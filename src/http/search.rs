@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::access::Calling;
 use super::openapi;
-use super::read::wait::{REVISION_WAIT_MAX, wait_param};
+use super::read::deadline::{REVISION_WAIT_MAX, wait_param};
 use super::response::Answer;
 use super::response::problem::Problem;
 use crate::api::intake::query::{AnyRevision, queries};

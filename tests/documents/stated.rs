@@ -231,11 +231,11 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/prompt_profile.rs",
         "PROMPT_MEMORIES_MAX",
     ),
-    ("docs/reference/limits.md", "| `wait` | ", "src/http/read/wait.rs", "WAIT_MS_MAX"),
+    ("docs/reference/limits.md", "| `wait` | ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
     (
         "docs/reference/limits.md",
         "| wait for `min_revision`, without `wait` | ",
-        "src/http/read/wait.rs",
+        "src/http/read/deadline.rs",
         "REVISION_WAIT_MAX",
     ),
     (
@@ -377,7 +377,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/values/blob_ref.rs",
         "BLOB_BYTES_MAX",
     ),
-    ("docs/guide/events.md", "(at most ", "src/http/read/wait.rs", "WAIT_MS_MAX"),
+    ("docs/guide/events.md", "(at most ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
     ("docs/guide/events.md", "by itself. After ", "src/http/events/sse.rs", "KEEP_ALIVE"),
     (
         "docs/guide/history.md",
@@ -407,7 +407,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/service/src/sessions/tombstones.rs",
         "TOMBSTONES_MAX",
     ),
-    ("docs/guide/sessions.md", "waits up to ", "src/http/read/wait.rs", "REVISION_WAIT_MAX"),
+    ("docs/guide/sessions.md", "waits up to ", "src/http/read/deadline.rs", "REVISION_WAIT_MAX"),
     ("docs/guide/state.md", "**Bounds.** ", "crates/board/src/state/mod.rs", "STATE_BYTES_MAX"),
 ];
 

@@ -3,11 +3,11 @@
 //! The query and the board determine a plan of entries and their forms, which all formats share. A budget removes
 //! parts of the plan, the oldest first. Then the plan is rendered with the texts of its format.
 
-mod budget;
 mod items;
 mod newest;
 mod plan;
 mod query;
+mod removal_order;
 mod render;
 mod selection;
 mod texts;

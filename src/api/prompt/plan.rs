@@ -7,7 +7,7 @@ use std::sync::Arc;
 use blackboard_thumbnail::{Bounds, MAX_PX_MAX};
 use bytes::Bytes;
 
-use super::budget::Fit;
+use super::removal_order::Fit;
 use super::selection::Selected;
 use super::texts::Texts;
 use crate::api::refusal::Refusal;

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 
 use super::openapi;
 use super::read::Early;
-use super::read::wait::wait_param;
+use super::read::deadline::wait_param;
 use super::request::conditions::is_known;
 use super::request::path::SessionPath;
 use super::response::EVENT_STREAM;

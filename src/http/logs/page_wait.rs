@@ -5,7 +5,7 @@ use crate::api::refusal::no_session;
 use crate::api::tag::{Rendering, Resource};
 use crate::board::{Board, LogName, Revision, SessionName};
 use crate::http::read::Early;
-use crate::http::read::wait::Sought;
+use crate::http::read::deadline::Sought;
 use crate::service::Published;
 
 /// A page of a log, which a reader may wait for.

@@ -12,7 +12,7 @@ use crate::api::intake::query::{Form as _, Of, parameter};
 use crate::api::intake::tasks::FenceQuery;
 use crate::api::schema::shapes::{ENCODED_NAME, one_of, tags, text};
 use crate::api::schema::{checkpoint_name, name as any_name, pattern, unsigned};
-use crate::http::read::wait::Wait;
+use crate::http::read::deadline::Wait;
 
 macro_rules! params {
     ($($(#[$doc:meta])* $group:ident = $parameter:expr;)+) => {$(

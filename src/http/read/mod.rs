@@ -1,10 +1,12 @@
 //! Reads of published and past boards, with tags.
 //!
-//! A handler takes its own parameters, then makes one call, which waits if the query asks for it.
+//! A handler takes its own parameters, then makes one call, which waits if the query asks for it: it reads the published
+//! board, waits for a change, and reads again. Wake-ups carry no data, and no board is held while waiting, since boards
+//! are large.
 
+pub(crate) mod deadline;
 pub(crate) mod shared_scans;
 pub(crate) mod until;
-pub(crate) mod wait;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -26,8 +28,8 @@ use crate::api::tag::{Rendering, Tag};
 use crate::auth::{Caller, Forbidden};
 use crate::board::Board;
 use crate::service::{At, Published, Service, ServiceError, SessionHandle, Unreachable};
+use deadline::{Sought, WaitDeadline, wait_param};
 use shared_scans::{Listed, Lists, Look};
-use wait::{Sought, WaitDeadline, wait_param};
 
 queries! {
     /// The revision to show.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::Early;
-use super::wait::Sought;
+use super::deadline::Sought;
 use crate::api::intake::until::Until;
 use crate::api::refusal::{no_session, no_value};
 use crate::api::tag::{Rendering, Resource};

@@ -1,7 +1,6 @@
-//! Waiting reads: `min_revision` and `wait`.
+//! Deadlines of waiting reads: the parameters `min_revision` and `wait`.
 //!
-//! A reader reads the published board, waits for a change, and reads again. Wake-ups carry no data, and no board is
-//! held while waiting, since boards are large.
+//! The loops that wait are in the module above.
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The token budget: costs and the removal order.
+//! The order in which a token budget removes parts. The costs are in the crate of prompts.
 //!
 //! A budget removes first the images of screenshots, then the oldest steps of trajectories and of memories, then
 //! requests and answered questions, and last whole screenshots. The state and open questions are never removed.
