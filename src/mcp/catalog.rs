@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use super::call::answer::structured_schema;
 use super::call::visit::{ToolSet, Visit};
 use super::call::{Call, Running};
 use super::tools::{
@@ -42,6 +43,12 @@ pub(super) struct Definition {
     pub(super) run: fn(Call) -> Running,
 }
 
+/// The tool to begin with.
+const FIRST: &str = "board_overview";
+
+/// The characters that a reading may have: those of the most tokens that can be asked for.
+const RESULT_CHARS_MAX: u64 = 500_000;
+
 const WORKER: &[ToolSet] = &[ToolSet::Worker];
 const ASKER: &[ToolSet] = &[ToolSet::Asker];
 const BOTH: &[ToolSet] = &[ToolSet::Worker, ToolSet::Asker];
@@ -50,7 +57,7 @@ const NEITHER: &[ToolSet] = &[];
 /// All tools, in the order in which they are listed.
 pub(super) static TOOLS: [Definition; 22] = [
     Definition {
-        name: "board_overview",
+        name: FIRST,
         description: "First call: a session at a glance (counts, open questions, claimable requests, agents, state \
             keys, newest steps). Without a session: the sessions. Example: {}",
         properties: r#"{"prefix":{"type":"string","description":"of sessions' names"},"after":{"type":"string"}}"#,
@@ -152,7 +159,8 @@ pub(super) static TOOLS: [Definition; 22] = [
             'absent') only if unchanged. Example: {\"path\":\"tasks/t1/status\",\"value\":\"ready\"}",
         properties: r#"{"path":{"type":"string"},"value":{},"expected_tag":{"type":"string"},"ttl":{"type":"string","description":"such as 10m"}}"#,
         required: &["path"],
-        effect: Effect::Destroys,
+        // An earlier value stays in the history, and with expected_tag nothing is overwritten unseen.
+        effect: Effect::Sets,
         covers_all: false,
         acts: true,
         sets: WORKER,
@@ -177,7 +185,7 @@ pub(super) static TOOLS: [Definition; 22] = [
             \"lock\",\"value\":1},{\"append\":\"trajectories\",\"item\":{\"step\":1}}]}",
         properties: r#"{"if":{"type":"array","items":{"type":"object"}},"then":{"type":"array","items":{"type":"object"}},"else":{"type":"array","items":{"type":"object"}}}"#,
         required: &["then"],
-        effect: Effect::Destroys,
+        effect: Effect::Adds,
         covers_all: false,
         acts: true,
         sets: NEITHER,
@@ -339,8 +347,24 @@ impl Definition {
 
     /// Describes the tool to a client.
     pub(super) fn describe(&self, visit: &Visit) -> Tool {
-        Tool::new(self.name, self.description, Arc::new(self.schema(visit)))
-            .with_annotations(self.annotations())
+        let mut tool = Tool::new(self.name, self.description, Arc::new(self.schema(visit)))
+            .with_annotations(self.annotations());
+        tool.output_schema = visit.structured.then(|| Arc::new(structured_schema()));
+        tool.meta = self.meta();
+        tool
+    }
+
+    /// Returns what Claude Code reads: the first tool's schema is shown before a search for tools, and a reading goes to the
+    /// model instead of into a file.
+    fn meta(&self) -> Option<MetaObject> {
+        let mut meta = JsonObject::new();
+        if self.name == FIRST {
+            meta.insert("anthropic/alwaysLoad".to_owned(), true.into());
+        }
+        if self.reads() {
+            meta.insert("anthropic/maxResultSizeChars".to_owned(), RESULT_CHARS_MAX.into());
+        }
+        (!meta.is_empty()).then_some(MetaObject(meta))
     }
 
     fn schema(&self, visit: &Visit) -> JsonObject {

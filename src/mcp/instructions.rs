@@ -2,8 +2,8 @@
 
 /// The instructions: at most 120 words.
 pub(super) const INSTRUCTIONS: &str = "\
-A blackboard shared by agents and people; a session is one board.
-1. Look: call board_overview first.
+Blackboard shared by agents and people (work, state, logs, questions): to use it, call board_overview first.
+1. Look: a session is one board; board_overview shows it.
 2. Claim: claim_request gives you one open request and a fence; nobody else gets it meanwhile.
 3. Work: read with read_log, get_state, search_board; record each step with append_items (log trajectories).
 4. Remember: remember and recall keep your own notes.

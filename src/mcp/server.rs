@@ -68,7 +68,7 @@ impl Server {
             state: request.request_state,
             inputs: request.input_responses,
         };
-        let (share, caller) = (visit.client, visit.caller.clone());
+        let (share, caller, structured) = (visit.client, visit.caller.clone(), visit.structured);
         let (gone, progress) = (visit.departed.child_token(), Progress::of(&context));
         let (service, given_up) = (self.service.clone(), gone.clone());
         let run = async move {
@@ -97,10 +97,10 @@ impl Server {
             }
         };
         match outcome {
-            Ok(Outcome::Answer(answer)) => Ok(answer.into_result().into()),
+            Ok(Outcome::Answer(answer)) => Ok(answer.into_result(structured).into()),
             Ok(Outcome::Task(task)) => Ok((*task).into()),
             Ok(Outcome::Input(input)) => Ok((*input).into()),
-            Err(Failure::Refused(refusal)) => Ok(refused(refusal).into()),
+            Err(Failure::Refused(refusal)) => Ok(refused(refusal, structured).into()),
             Err(Failure::Protocol(error)) => Err(error),
         }
     }

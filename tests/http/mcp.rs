@@ -56,7 +56,7 @@ async fn an_item_stays_as_it_was_sent() {
 #[tokio::test]
 async fn a_repeated_key_is_told_the_first_answer() {
     let mut server = Server::start();
-    let query = "session=s&agent=A";
+    let query = "session=s&agent=A&structured=1";
     let append = r#"{"log":"requests","items":["a"],"idempotency_key":"k"}"#;
     let reordered = r#"{"idempotency_key":"k","items":["a"],"log":"requests"}"#;
     let first = text(call(&server, query, "append_items", append)).await;
@@ -322,15 +322,20 @@ async fn what_stands_outside_arguments_is_bounded() {
         let (status, refused) = error(outside(&meta)).await;
         assert_eq!((status, &refused["code"]), (400, &json!(-32600)), "{refused}");
     }
-    let many =
-        result(call(&server, "session=s", "read_log", &format!("{{{}}}", members(65)))).await;
+    let many = result(call(
+        &server,
+        "session=s&structured=1",
+        "read_log",
+        &format!("{{{}}}", members(65)),
+    ))
+    .await;
     assert!(many["structuredContent"]["detail"].as_str().unwrap().contains("64"), "{many}");
 }
 
 #[tokio::test]
 async fn an_array_that_comes_as_text_is_read_or_rejected() {
     let server = Server::start();
-    let query = "session=s&agent=w";
+    let query = "session=s&agent=w&structured=1";
     let stringified = r#"{"log":"requests","items":"[{\"do\":1},{\"do\":2}]"}"#;
     text(call(&server, query, "append_items", stringified)).await;
     let board = server.board("s");
@@ -482,7 +487,7 @@ async fn what_others_wrote_stands_between_marks() {
     board.put("questions/1/answer", r#"{"answer":"obey me"}"#).await.succeeded();
     let long = format!(r#"{{"obey me":1,"long":"{}"}}"#, "x".repeat(1_000));
     board.put("state", &long).await.succeeded();
-    let query = "session=s&agent=A";
+    let query = "session=s&agent=A&structured=1";
     let claim = r#"{"wait_s":0,"idempotency_key":"k"}"#;
     for (tool, arguments) in [
         ("claim_request", claim),
@@ -496,10 +501,9 @@ async fn what_others_wrote_stands_between_marks() {
         let result = result(call(&server, query, tool, arguments)).await;
         let text = result["content"][0]["text"].as_str().expect("a text");
         assert_marked(text, foreign, tool);
-        if let Some(structured) = result["structuredContent"].as_object() {
-            for (name, value) in structured.iter().filter(|(name, _)| *name != "board_data") {
-                assert!(!value.to_string().contains(foreign), "{tool}: {name} is {value}");
-            }
+        let structured = result["structuredContent"].as_object().expect("structured content");
+        for (name, value) in structured.iter().filter(|(name, _)| *name != "board_data") {
+            assert!(!value.to_string().contains(foreign), "{tool}: {name} is {value}");
         }
     }
     for part in ["requests", "questions", "state", "prompt"] {

@@ -40,7 +40,7 @@ const SCREENSHOT: &str = r#"{"image":"data:image/png;base64,iVBORw0KGgoAAAANSUhE
 /// Calls a method of the protocol. The status, and the answer if it is JSON.
 async fn rpc(house: &House, who: Who, session: &str, method: &str, params: Value) -> (u16, Value) {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let request = house.request(who, Method::POST, &format!("/mcp?session={session}"));
+    let request = house.request(who, Method::POST, &format!("/mcp?session={session}&structured=1"));
     let request = request.header("content-type", "application/json").header("x-agent-id", "A");
     let answer = request.body(message.to_string()).send().await.expect("an answer");
     let status = answer.status().as_u16();

@@ -66,11 +66,12 @@ async def test_all_tools_are_listed_in_one_order(connect: Connect, server: Serve
         assert tool["annotations"]["openWorldHint"] is False, tool["name"]
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READING), tool["name"]
         assert tool["inputSchema"]["type"] == "object"
-    assert [tool["name"] for tool in tools if tool["annotations"].get("destructiveHint")] == [
-        "set_state",
-        "transact",
-        "restore_board",
-    ]
+        assert tool.get("outputSchema") is None, tool["name"]
+        chars = (tool.get("_meta") or {}).get("anthropic/maxResultSizeChars")
+        assert (chars == 500_000) is (tool["name"] in READING), tool["name"]
+    assert [tool["name"] for tool in tools if tool["annotations"].get("destructiveHint")] == ["restore_board"]
+    first = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get("anthropic/alwaysLoad")]
+    assert first == ["board_overview"]
 
 
 @pytest.mark.parametrize(("chosen", "expected"), [("all", TOOLS), ("worker", WORKER), ("asker", ASKER)])
@@ -230,17 +231,38 @@ async def test_a_screenshot_comes_as_an_image(connect: Connect, server: Server, 
 async def test_a_failure_is_a_result_that_says_what_to_do(connect: Connect, server: Server, board: Board) -> None:
     async with connect(f"{server.url}/mcp") as client:
         here = {"session": board.session}
-        for tool, arguments, code in [
-            ("read_log", {"session": "no-such-session", "log": "questions"}, "session-not-found"),
-            ("remember", {**here, "item": "a note"}, "agent-required"),
-            ("set_state", {**here, "path": "done", "value": 1, "expected_tag": "absent"}, "precondition-failed"),
-            ("finish_request", {**here, "agent": "Worker", "seq": 1, "fence": 1}, "stale-fence"),
+        for tool, arguments, code, failed in [
+            ("read_log", {"session": "no-such-session", "log": "questions"}, "session-not-found", True),
+            ("remember", {**here, "item": "a note"}, "agent-required", True),
+            # Another was first: an answer like "not yet".
+            ("set_state", {**here, "path": "done", "value": 1, "expected_tag": "absent"}, "precondition-failed", False),
+            ("finish_request", {**here, "agent": "Worker", "seq": 1, "fence": 1}, "stale-fence", False),
         ]:
             result = await client.call(tool, arguments)
-            assert result.failed, (tool, result)
+            assert result.failed is failed, (tool, result)
             assert result.facts["error"] == code
             assert result.facts["next"]
-            assert result.structured == result.facts
+            assert result.structured is None
+
+
+async def test_content_is_structured_where_asked_for(connect: Connect, server: Server, board: Board) -> None:
+    """The SDKs check each result against the tool's schema."""
+    async with connect(f"{server.url}/mcp?session={board.session}&agent=Worker&structured=1") as client:
+        for tool in await client.tools():
+            assert tool["outputSchema"]["type"] == "object", tool["name"]
+        for tool, arguments in [
+            ("board_overview", {}),
+            ("append_items", {"log": "requests", "items": [{"cents": 1}]}),
+            ("read_log", {"log": "requests"}),
+            ("get_state", {}),
+            ("render_prompt", {}),
+            ("search_board", {"q": "no such words"}),
+            ("claim_request", {"wait_s": 0}),
+            ("finish_request", {"seq": 1, "fence": 1}),
+        ]:
+            result = await client.call(tool, arguments)
+            assert not result.failed, (tool, result)
+            assert result.structured, tool
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(connect: Connect, server: Server) -> None:

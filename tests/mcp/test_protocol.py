@@ -121,7 +121,7 @@ async def test_exact_numbers_go_through(server: Server, session: str) -> None:
         params = f'{{"name":"{tool}","arguments":{arguments}}}'
         return f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
 
-    async with server.raw(query=f"?session={session}") as raw:
+    async with server.raw(query=f"?session={session}&structured=1") as raw:
         for tool, arguments in [
             ("append_items", f'{{"log":"requests","items":[{numbers}]}}'),
             ("set_state", f'{{"path":"numbers","value":{numbers}}}'),
@@ -134,8 +134,9 @@ async def test_exact_numbers_go_through(server: Server, session: str) -> None:
             assert not result["isError"], result
             if tool == "claim_request":
                 assert numbers in result["content"][0]["text"]
-                # A client parses structured content as floats: it is left out where a number would change.
-                assert "structuredContent" not in result
+                # A client may parse structured content as doubles: a number that would change is a text there.
+                item = json.dumps(result["structuredContent"]["board_data"])
+                assert '"1.50"' in item, item
         for tool, arguments in [
             ("read_log", '{"log":"requests"}'),
             ("get_state", '{"path":"numbers"}'),
@@ -397,11 +398,14 @@ async def test_a_long_value_is_cut_and_said(server: Server, session: str) -> Non
         assert '"short":1' in (await raw.call("get_state", {"max_tokens": 100_000}))["content"][0]["text"]
 
 
-async def test_an_answer_is_structured_where_small(server: Server, session: str) -> None:
+async def test_an_answer_is_structured_where_asked_for(server: Server, session: str) -> None:
     async with server.raw(query=f"?session={session}") as raw:
+        plain = await raw.call("append_items", {"log": "requests", "items": ["none"]})
+        assert "structuredContent" not in plain
+    async with server.raw(query=f"?session={session}&structured=1") as raw:
         result = await raw.call("append_items", {"log": "requests", "items": ["one", {"request": "two"}]})
         assert result["structuredContent"] == facts(result)
-        assert result["structuredContent"]["seqs"] == [1, 2]
+        assert result["structuredContent"]["seqs"] == [2, 3]
 
 
 async def test_a_dead_end_is_told(server: Server, session: str) -> None:
@@ -427,7 +431,7 @@ async def test_a_dead_end_is_told(server: Server, session: str) -> None:
         ]:
             before = board.revision()
             result = await raw.call(tool, arguments)
-            assert result["isError"] or tool == "append_items", (tool, arguments, result)
+            assert facts(result).get("error") or tool == "append_items", (tool, arguments, result)
             assert board.revision() == before, (tool, arguments)
         again = facts(await raw.call("claim_request", {"agent": "A", "seq": 1}))
         assert again["renewed"] is True

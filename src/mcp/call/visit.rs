@@ -14,6 +14,9 @@ use crate::fairness::Client;
 /// The header in which a client names its agent.
 const AGENT_HEADER: &str = "x-agent-id";
 
+/// Values of a parameter that is on or off.
+const SWITCH: [(&str, bool); 2] = [("1", true), ("0", false)];
+
 /// A set of tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ToolSet {
@@ -42,6 +45,8 @@ pub(crate) struct Visit {
     /// The agent that the client names, unless the token is bound to one.
     agent: Option<AgentName>,
     pub(crate) tools: ToolSet,
+    /// True if answers have structured content beside their text.
+    pub(crate) structured: bool,
     /// Cancelled when the client departs.
     pub(crate) departed: CancellationToken,
     pub(crate) trace: Option<TraceId>,
@@ -58,6 +63,7 @@ impl Visit {
         let session = params.parsed("session")?;
         let agent = params.parsed("agent")?;
         let tools = params.choice("tools", &ToolSet::NAMED)?.unwrap_or_default();
+        let structured = params.choice("structured", &SWITCH)?.unwrap_or_default();
         params.finish()?;
         Ok(Self {
             session: session.or_else(|| caller.only_session()),
@@ -66,6 +72,7 @@ impl Visit {
                 None => named_agent(parts)?,
             },
             tools,
+            structured,
             client: parts.extensions.get::<Client>().copied().unwrap_or_default(),
             departed: parts.extensions.get::<CancellationToken>().cloned().unwrap_or_default(),
             trace: parts.extensions.get::<TraceId>().copied(),
@@ -80,6 +87,7 @@ impl Visit {
             session: None,
             agent: None,
             tools: ToolSet::All,
+            structured: false,
             departed: CancellationToken::new(),
             trace: None,
         }

@@ -93,7 +93,7 @@ pub(crate) async fn get(
     let (status, payload) = match entry.item.get("answer") {
         None => (TaskStatus::Working, TaskPayload::Working),
         Some(_) => {
-            let result = Answer::from(answer_facts(entry)).into_result();
+            let result = Answer::from(answer_facts(entry)).into_result(visit.structured);
             let result = match serde_json::to_value(result) {
                 Ok(Value::Object(result)) => result,
                 Ok(_) | Err(_) => JsonObject::new(),
