@@ -1,9 +1,9 @@
 //! The text that tells a model how to use the board.
 
-/// The instructions: at most 120 words.
+/// The instructions: at most 120 words. The first line stands alone, since Codex shows its own models no more of them.
 pub(super) const INSTRUCTIONS: &str = "\
-Blackboard shared by agents and people (work, state, logs, questions): to use it, call board_overview first.
-1. Look: a session is one board; board_overview shows it.
+Blackboard shared by agents and people (work, state, logs, questions): call board_overview first.
+1. Look: board_overview; a session is one board.
 2. Claim: claim_request gives you one open request and a fence; nobody else gets it meanwhile.
 3. Work: read with read_log, get_state, search_board; record each step with append_items (log trajectories).
 4. Remember: remember and recall keep your own notes.
@@ -20,6 +20,6 @@ mod tests {
     #[test]
     fn the_instructions_are_short() {
         let words = INSTRUCTIONS.split_whitespace().count();
-        assert!(words <= 125, "{words} words");
+        assert!(words <= 120, "{words} words");
     }
 }
