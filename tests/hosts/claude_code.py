@@ -1,0 +1,44 @@
+"""Claude Code, without a terminal: `claude -p`."""
+
+from __future__ import annotations
+
+import json
+
+from conversation import Call, Conversation
+from host import Host, Place, save
+
+VERSION = "2.1.332"
+
+
+class ClaudeCode(Host):
+    """Tools are deferred: the model looks for them with ToolSearch, by full name."""
+
+    name = "claude-code"
+    npm = (f"@anthropic-ai/claude-code@{VERSION}", f"@anthropic-ai/claude-code-linux-x64@{VERSION}")
+
+    def write(self, place: Place) -> None:
+        server = {"type": "http", "url": place.board}
+        save(place.work / "mcp.json", {"mcpServers": {"blackboard": server}})
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        # The program of the platform's package: the other one is made by an install script, which npm may not run.
+        program = self.folder / "node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+        options = ["--mcp-config", "mcp.json", "--allowedTools", "mcp__blackboard", "--output-format", "stream-json"]
+        return [str(program), "-p", prompt, "--verbose", *options]
+
+    def environment(self, place: Place) -> dict[str, str]:
+        return {
+            "ANTHROPIC_BASE_URL": place.model,
+            "ANTHROPIC_API_KEY": "scripted",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+        }
+
+    def search(self, tool: str, seen: Conversation) -> Call | None:
+        if seen.tool("ToolSearch") is None:
+            return None
+        return Call("ToolSearch", json.dumps({"query": f"select:mcp__blackboard__{tool}"}), search=True)
+
+
+HOSTS = [ClaudeCode()]

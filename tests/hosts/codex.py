@@ -1,0 +1,60 @@
+"""Codex, without a terminal: `codex exec`, with a model of its own (code mode) and with one that it does not know."""
+
+from __future__ import annotations
+
+import json
+
+from conversation import Call, Conversation
+from host import Host, Place, save
+
+VERSION = "0.171.0"
+OWN_MODEL = "gpt-6.2-sol"
+
+
+class Codex(Host):
+    """Codex by `config.toml`. Approvals: `default_tools_approval_mode`, since `codex exec` has nobody to ask."""
+
+    npm = (f"@openai/codex@{VERSION}",)
+
+    def __init__(self, name: str, model: str, approval: str | None) -> None:
+        self.name, self.model, self.approval = name, model, approval  # type: ignore[misc]
+
+    def write(self, place: Place) -> None:
+        lines = [
+            f'model = "{self.model}"',
+            'model_provider = "scripted"',
+            "check_for_update_on_startup = false",
+            "[analytics]",
+            "enabled = false",
+            "[model_providers.scripted]",
+            'name = "scripted"',
+            f'base_url = "{place.model}/v1"',
+            'wire_api = "responses"',
+            "[mcp_servers.blackboard]",
+            f'url = "{place.board}"',
+            "tool_timeout_sec = 60",
+        ]
+        if self.approval:
+            lines.append(f'default_tools_approval_mode = "{self.approval}"')
+        save(place.home / ".codex" / "config.toml", "\n".join(lines) + "\n")
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        return [self.program("codex"), "exec", "--skip-git-repo-check", "--json", prompt]
+
+    def call(self, tool: str, arguments: str, seen: Conversation) -> Call | None:
+        if seen.tool("exec") and seen.tool("exec").kind == "custom":
+            script = f"const result = await tools.mcp__blackboard__{tool}({arguments});\ntext(result);"
+            return Call("exec", script, kind="custom")
+        return super().call(tool, arguments, seen)
+
+    def search(self, tool: str, seen: Conversation) -> Call | None:
+        if not any(found.kind == "tool_search" for found in seen.tools):
+            return None
+        return Call("tool_search", json.dumps({"query": f"blackboard {tool}"}), kind="tool_search", search=True)
+
+
+HOSTS = [
+    Codex("codex", OWN_MODEL, "approve"),
+    Codex("codex-unasked", OWN_MODEL, None),
+    Codex("codex-unknown-model", "scripted", "approve"),
+]
