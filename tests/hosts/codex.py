@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from conversation import Call, Conversation
 from host import Host, Place, save
 
 VERSION = "0.171.0"
 OWN_MODEL = "gpt-6.2-sol"
+RUNNING = re.compile(r"Script running with cell ID (\w+)")
 
 
 class Codex(Host):
@@ -42,10 +44,17 @@ class Codex(Host):
         return [self.program("codex"), "exec", "--skip-git-repo-check", "--json", prompt]
 
     def call(self, tool: str, arguments: str, seen: Conversation) -> Call | None:
-        if seen.tool("exec") and seen.tool("exec").kind == "custom":
-            script = f"const result = await tools.mcp__blackboard__{tool}({arguments});\ntext(result);"
-            return Call("exec", script, kind="custom")
-        return super().call(tool, arguments, seen)
+        if not any(found.name == "exec" and found.kind == "custom" for found in seen.tools):
+            return super().call(tool, arguments, seen)
+        running = seen.results and RUNNING.search(seen.results[-1].text())
+        if running:
+            # A script of more than ten seconds goes on beside the model, which waits for it by another call.
+            return Call("wait", json.dumps({"cell_id": running[1], "yield_time_ms": 60000}))
+        # As the description of `exec` tells: images one by one, everything else as it comes.
+        shown = "result.content.forEach(part => part.type === 'image' ? image(part) : text(part));"
+        shown = shown if tool == "get_screenshot" else "text(result);"
+        script = f"const result = await tools.mcp__blackboard__{tool}({arguments});\n{shown}"
+        return Call("exec", script, kind="custom")
 
     def search(self, tool: str, seen: Conversation) -> Call | None:
         if not any(found.kind == "tool_search" for found in seen.tools):

@@ -33,6 +33,8 @@ def instructions(seen: Conversation, sent: str) -> str:
     """How much of the server's instructions is in a request: whole, the first line, or none."""
     text = everything(seen)
     lines = [line for line in sent.splitlines() if line.strip()]
+    if not lines:
+        return "the server's are unknown"
     found = [line for line in lines if holds(text, line)]
     if len(found) == len(lines):
         return "whole"
@@ -122,7 +124,7 @@ def facts(player: Player, stage: Stage, seconds: float, code: int | None) -> dic
         "host": player.host.name,
         "packages": list(player.host.packages()),
         "protocol": protocol(exchanges),
-        "instructions": instructions(seen, hello.get("instructions", "?")),
+        "instructions": instructions(seen, hello.get("instructions", "")),
         "tools": tools(seen, listing[-1] if listing else []),
         "searches_for_a_tool": len(player.searches),
         "steps": {step.name: outcome(player, step.name, step.expect) for step in player.steps},

@@ -260,7 +260,7 @@ class Gemini:
 
     def _result(self, answer: dict[str, Any]) -> Result:
         response = answer.get("response", {})
-        single = list(response.values())[0] if len(response) == 1 else None
+        single = next(iter(response.values())) if len(response) == 1 else None
         shown = [Part("text", single)] if isinstance(single, str) else [Part("data", dumps(response))]
         shown += parts(answer.get("parts"))
         return Result(answer.get("id", ""), shown, True if "error" in response else None)

@@ -12,6 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import board_server
+
 from conversation import Call, Conversation, Result
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import board_server
+
 from wire import Wire
 
 SESSION = "demo"
