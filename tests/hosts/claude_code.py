@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from conversation import Call, Conversation
 from host import Host, Place, save
@@ -17,7 +18,9 @@ class ClaudeCode(Host):
     npm = (f"@anthropic-ai/claude-code@{VERSION}", f"@anthropic-ai/claude-code-linux-x64@{VERSION}")
 
     def write(self, place: Place) -> None:
-        server = {"type": "http", "url": place.board}
+        server: dict[str, Any] = {"type": "http", "url": place.board}
+        if place.token:
+            server["headers"] = {"Authorization": "Bearer ${BLACKBOARD_TOKEN}"}
         save(place.work / "mcp.json", {"mcpServers": {"blackboard": server}})
 
     def command(self, place: Place, prompt: str) -> list[str]:
@@ -28,6 +31,7 @@ class ClaudeCode(Host):
 
     def environment(self, place: Place) -> dict[str, str]:
         return {
+            "BLACKBOARD_TOKEN": place.token,
             "ANTHROPIC_BASE_URL": place.model,
             "ANTHROPIC_API_KEY": "scripted",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

@@ -10,6 +10,7 @@ from host import Host, Place, save
 
 VERSION = "0.171.0"
 OWN_MODEL = "gpt-6.2-sol"
+LOOK = "text(ALL_TOOLS.filter(tool => tool.name.includes('blackboard')));"
 RUNNING = re.compile(r"Script running with cell ID (\w+)")
 
 
@@ -34,6 +35,7 @@ class Codex(Host):
             'wire_api = "responses"',
             "[mcp_servers.blackboard]",
             f'url = "{place.board}"',
+            *(['bearer_token_env_var = "BLACKBOARD_TOKEN"'] if place.token else []),
             "tool_timeout_sec = 60",
         ]
         if self.approval:
@@ -43,9 +45,14 @@ class Codex(Host):
     def command(self, place: Place, prompt: str) -> list[str]:
         return [self.program("codex"), "exec", "--skip-git-repo-check", "--json", prompt]
 
+    def environment(self, place: Place) -> dict[str, str]:
+        return {"BLACKBOARD_TOKEN": place.token} if place.token else {}
+
     def call(self, tool: str, arguments: str, seen: Conversation) -> Call | None:
         if not any(found.name == "exec" and found.kind == "custom" for found in seen.tools):
             return super().call(tool, arguments, seen)
+        if not seen.calls:
+            return Call("exec", LOOK, kind="custom", search=True)
         running = seen.results and RUNNING.search(seen.results[-1].text())
         if running:
             # A script of more than ten seconds goes on beside the model, which waits for it by another call.

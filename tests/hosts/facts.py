@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from conversation import Conversation, Part
-from job import ENTRIES, NUMBERS, Done, Player, truth
+from job import ENTRIES, NUMBERS, Done, Player, written
 from stage import Stage
 from wire import Exchange, masked
 
@@ -138,7 +138,7 @@ def facts(player: Player, stage: Stage, seconds: float, code: int | None) -> dic
     if "read_numbers" in last:
         shown["numbers_read"] = numbers(last["read_numbers"].result.text())
     if "write_numbers" in last:
-        shown["numbers_written"] = numbers(truth(stage)["written"])
+        shown["numbers_written"] = numbers(written(stage))
     for name in ("default_reading", "long_reading"):
         if name in last:
             shown[name] = reading(last[name], sent[name])

@@ -27,6 +27,7 @@ class Place:
     work: Path
     board: str  # the URL of the server's /mcp, with session and agent
     model: str  # the URL of the scripted model, without a path
+    token: str = ""  # for the header Authorization: Bearer, where the server has tokens
 
 
 class Host:

@@ -15,15 +15,16 @@ SESSION = "demo"
 class Stage:
     """A running server at an address that outlives restarts."""
 
-    def __init__(self, server: board_server.Server) -> None:
-        self.server = server
+    def __init__(self, server: board_server.Server, token: str = "") -> None:
+        self.server, self.token = server, token
         self.wire = Wire(lambda: self.server.address)
 
     def text(self, method: str, path: str, body: Any = None) -> str:
         """Asks the session over plain HTTP, beside the wire."""
         client = self.server.client()
         try:
-            answer = client.ask(method, f"/v1/sessions/{SESSION}{path}", body)
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            answer = client.ask(method, f"/v1/sessions/{SESSION}{path}", body, **headers)
             if answer.status >= 400:
                 raise RuntimeError(f"{method} {path}: {answer.status} {answer.body[:300]!r}")
             return str(answer.body.decode())

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-
 # What a host accepts is not passed on, so that answers can be read.
 COMPRESSION = re.compile(rb"\r\naccept-encoding: ", re.IGNORECASE)
 
