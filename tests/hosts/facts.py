@@ -147,6 +147,10 @@ def facts(player: Player, stage: Stage, seconds: float, code: int | None) -> dic
     if "wrong_fence" in last:
         result = last["wrong_fence"].result
         shown["rejection"] = {"marked": result.error, "begins": masked(result.text())[:160]}
+    for name in ("person_here", "interrupted"):
+        if name in last:
+            text = masked(last[name].result.text())[:160]
+            shown[name] = {"about_seconds": 5 * round(last[name].seconds / 5), "begins": text}
     restarts = [done for done in player.done if done.step.name == "after_restart"]
     shown["restart_costs_calls"] = max(0, len(restarts) - 1)
     shown["ends"] = {"code": code, "all_steps": player.at == len(player.steps)}

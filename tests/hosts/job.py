@@ -25,6 +25,7 @@ ENTRIES, ENTRY_WORDS = 120, 60
 TRIES_MAX, SEARCHES_MAX = 4, 3
 PIXELS = 64
 PERSON_S = 3.0
+INTERRUPT_S = 4.0
 
 
 @dataclass
@@ -72,14 +73,20 @@ def restart(stage: Stage) -> None:
     stage.restart()
 
 
+def interrupt(stage: Stage) -> None:
+    """The server is killed while a call is under way, and comes back."""
+    threading.Timer(INTERRUPT_S, stage.crash).start()
+
+
 def person(stage: Stage) -> None:
-    """A person who answers the question some seconds after it was asked."""
+    """A person who answers the next question some seconds after it was asked."""
+    before = len(stage.ask("GET", "/questions")["entries"])
 
     def answer() -> None:
         for _ in range(600):
             time.sleep(0.1)
             asked = stage.ask("GET", "/questions")["entries"]
-            if asked:
+            if len(asked) > before:
                 time.sleep(PERSON_S)
                 stage.ask("PUT", f"/questions/{asked[-1]['seq']}/answer", {"answer": "blue, says a person"})
                 return
@@ -102,6 +109,8 @@ STEPS = [
     Step("after_restart", "get_state", '{"path":"numbers"}', (), "count", restart),
     Step("wait", "wait_for_change", '{"on":["state/never"],"wait_s":45}', expect="not yet"),
     Step("person", "ask_person", '{"question":"Which colour?","wait_s":40}', (), "says a person", person),
+    Step("person_here", "ask_person", '{"question":"Which size?","ask_here":true,"wait_s":40}', before=person),
+    Step("interrupted", "wait_for_change", '{"on":["state/never"],"wait_s":20}', before=interrupt),
     Step("finish", "finish_request", '{"seq":$seq,"fence":$fence,"result":"three pages"}', expect="done"),
 ]
 

@@ -38,6 +38,10 @@ class Stage:
         self.server.stop()
         self.server.start()
 
+    def crash(self) -> None:
+        self.server.kill()
+        self.server.start()
+
     def board(self, agent: str, query: str = "") -> str:
         """The URL that a host is given."""
         return f"http://127.0.0.1:{self.wire.port}/mcp?session={SESSION}&agent={agent}{query}"
