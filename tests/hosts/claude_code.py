@@ -45,4 +45,30 @@ class ClaudeCode(Host):
         return Call("ToolSearch", json.dumps({"query": f"select:mcp__blackboard__{tool}"}), search=True)
 
 
-HOSTS = [ClaudeCode()]
+class ClaudeCodeOnTerminal(ClaudeCode):
+    """The interactive mode: the first dialogs are answered by files; a person answers the question of `ask_here`."""
+
+    name = "claude-code-terminal"
+    terminal = True
+
+    def write(self, place: Place) -> None:
+        super().write(place)
+        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        state = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": ["scripted"], "rejected": []},
+            "projects": {str(place.work): project},
+        }
+        save(place.home / ".claude.json", state)
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        command = super().command(place, prompt)
+        return [command[0], prompt, *command[command.index("--mcp-config") : command.index("--output-format")]]
+
+    def keys(self, screen: str) -> tuple[str, ...]:
+        # The field, its end, which goes on to Accept, and that.
+        return ("green", "\r", "\r") if "Whichsize?" in screen and "Accept" in screen else ()
+
+
+HOSTS = [ClaudeCode(), ClaudeCodeOnTerminal()]

@@ -69,8 +69,26 @@ class Codex(Host):
         return Call("tool_search", json.dumps({"query": f"blackboard {tool}"}), kind="tool_search", search=True)
 
 
+class CodexOnTerminal(Codex):
+    """The interactive mode: the folder is trusted by file; a person allows the one call that is asked about."""
+
+    terminal = True
+
+    def write(self, place: Place) -> None:
+        super().write(place)
+        config = place.home / ".codex" / "config.toml"
+        config.write_text(config.read_text() + f'[projects."{place.work}"]\ntrust_level = "trusted"\n')
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        return [self.program("codex"), prompt]
+
+    def keys(self, screen: str) -> tuple[str, ...]:
+        return ("\r",) if "Allow" in screen else ()
+
+
 HOSTS = [
     Codex("codex", OWN_MODEL, "approve"),
     Codex("codex-unasked", OWN_MODEL, None),
+    CodexOnTerminal("codex-terminal", OWN_MODEL, None),
     Codex("codex-unknown-model", "scripted", "approve"),
 ]

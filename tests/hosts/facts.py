@@ -112,7 +112,7 @@ def numbers(text: str) -> str:
     return "unchanged" if found == "12345678901234567890, 1.10" else found
 
 
-def facts(player: Player, stage: Stage, seconds: float, code: int | None) -> dict[str, Any]:
+def facts(player: Player, stage: Stage, code: int | None) -> dict[str, Any]:
     """All facts of one run."""
     exchanges = stage.wire.exchanges()
     seen = player.first or Conversation()

@@ -40,6 +40,7 @@ class Host:
     npm: ClassVar[tuple[str, ...]] = ()
     pypi: ClassVar[tuple[str, ...]] = ()
     limit_s: ClassVar[int] = 400
+    terminal: ClassVar[bool] = False
 
     def packages(self) -> tuple[str, ...]:
         return self.npm + self.pypi
@@ -83,6 +84,10 @@ class Host:
     def environment(self, place: Place) -> dict[str, str]:
         """Variables besides PATH, HOME and LANG."""
         return {}
+
+    def keys(self, screen: str) -> tuple[str, ...]:
+        """What a person types, a pause before each, where the host has a terminal. The screen comes without spaces."""
+        return ()
 
     def models(self) -> Any:
         """The answer to GET, whatever the path: a list of models."""
