@@ -50,6 +50,7 @@ class ClaudeCodeOnTerminal(ClaudeCode):
 
     name = "claude-code-terminal"
     terminal = True
+    think_s = 3.0
 
     def write(self, place: Place) -> None:
         super().write(place)

@@ -73,6 +73,7 @@ class CodexOnTerminal(Codex):
     """The interactive mode: the folder is trusted by file; a person allows the one call that is asked about."""
 
     terminal = True
+    think_s = 3.0
 
     def write(self, place: Place) -> None:
         super().write(place)

@@ -59,6 +59,8 @@ class Conversation:
     tools: list[Tool] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    # Whether the answer is to be JSON of a schema, as titles are.
+    formed: bool = False
 
     def result(self, call: Call) -> Result | None:
         """The result of this call. Hosts that drop ids keep the order."""

@@ -112,10 +112,17 @@ def numbers(text: str) -> str:
     return "unchanged" if found == "12345678901234567890, 1.10" else found
 
 
+def introduced(player: Player) -> Conversation:
+    """The first request that names the board's tools: some hosts connect to servers while the model thinks."""
+    naming = (seen for seen in player.requests if "board_overview" in everything(seen))
+    first = player.requests[0] if player.requests else Conversation()
+    return next(naming, first)
+
+
 def facts(player: Player, stage: Stage, code: int | None) -> dict[str, Any]:
     """All facts of one run."""
     exchanges = stage.wire.exchanges()
-    seen = player.first or Conversation()
+    seen = introduced(player)
     begins = [one for one in exchanges if one.method() in ("initialize", "server/discover")]
     hello = next((one.answer["result"] for one in begins if "instructions" in one.answer.get("result", {})), {})
     listing = [one.answer["result"]["tools"] for one in exchanges if "tools" in one.answer.get("result", {})]
@@ -147,7 +154,7 @@ def facts(player: Player, stage: Stage, code: int | None) -> dict[str, Any]:
     if "wrong_fence" in last:
         result = last["wrong_fence"].result
         shown["rejection"] = {"marked": result.error, "begins": masked(result.text())[:160]}
-    for name in ("person_here", "interrupted"):
+    for name in ("person", "person_here", "interrupted"):
         if name in last:
             text = masked(last[name].result.text())[:160]
             shown[name] = {"about_seconds": 5 * round(last[name].seconds / 5), "begins": text}
@@ -218,7 +225,7 @@ def about(parts: list[Part]) -> list[str]:
 
 def transcript(player: Player, shown: dict[str, Any]) -> str:
     """What the model saw, as Markdown."""
-    seen = player.first or Conversation()
+    seen = introduced(player)
     lines = [f"# {player.host.name}: {', '.join(player.host.packages())}\n", fenced(json.dumps(shown, indent=1))]
     lines += ["## Before the first call: what speaks of the board\n", *about(seen.texts)]
     names = ", ".join(f"{tool.namespace or ''}/{tool.name}".strip("/") for tool in seen.tools)

@@ -53,6 +53,7 @@ class Anthropic:
 
     def read(self, body: dict[str, Any]) -> Conversation:
         seen = Conversation(texts=[Part("system", part.text) for part in parts(body.get("system"))])
+        seen.formed = "format" in (body.get("output_config") or {}) or "output_format" in body
         for tool in body.get("tools", []):
             seen.tools.append(Tool(tool["name"], tool.get("description", ""), tool.get("input_schema")))
         for message in body["messages"]:
@@ -105,6 +106,7 @@ class Responses:
     def read(self, body: dict[str, Any]) -> Conversation:
         seen = Conversation(texts=[Part("system", part.text) for part in parts(body.get("instructions"))])
         seen.tools = list(self._tools(body.get("tools") or []))
+        seen.formed = "format" in (body.get("text") or {}) and body["text"]["format"].get("type") == "json_schema"
         items = body.get("input") or []
         for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
             kind = item.get("type", "message")
@@ -194,7 +196,7 @@ class Chat:
     """Chat Completions of OpenAI and all who speak it."""
 
     def read(self, body: dict[str, Any]) -> Conversation:
-        seen = Conversation()
+        seen = Conversation(formed=(body.get("response_format") or {}).get("type") == "json_schema")
         for tool in body.get("tools") or []:
             function = tool.get("function", tool)
             seen.tools.append(Tool(function["name"], function.get("description", ""), function.get("parameters")))
@@ -240,6 +242,8 @@ class Gemini:
     def read(self, body: dict[str, Any]) -> Conversation:
         system = body.get("systemInstruction") or body.get("system_instruction") or {}
         seen = Conversation(texts=[Part("system", part.text) for part in parts(system.get("parts"))])
+        settings = body.get("generationConfig") or {}
+        seen.formed = "responseSchema" in settings or "responseJsonSchema" in settings
         for group in body.get("tools") or []:
             for tool in group.get("functionDeclarations") or group.get("function_declarations") or []:
                 schema = tool.get("parametersJsonSchema", tool.get("parameters"))

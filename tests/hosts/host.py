@@ -41,6 +41,8 @@ class Host:
     pypi: ClassVar[tuple[str, ...]] = ()
     limit_s: ClassVar[int] = 400
     terminal: ClassVar[bool] = False
+    # How long the model thinks before its first answer: some hosts connect to servers meanwhile.
+    think_s: ClassVar[float] = 0.0
 
     def packages(self) -> tuple[str, ...]:
         return self.npm + self.pypi
@@ -95,7 +97,7 @@ class Host:
 
     def main(self, seen: Conversation) -> bool:
         """Whether a request is of the job; titles, summaries and checks of safety are not."""
-        return bool(seen.tools)
+        return bool(seen.tools) and not seen.formed
 
     def call(self, tool: str, arguments: str, seen: Conversation) -> Call | None:
         """How the model calls a tool of the board. None: it cannot, or does not know it."""
