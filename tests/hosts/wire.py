@@ -145,5 +145,5 @@ def _answers(data: bytes) -> Iterator[tuple[int, str]]:
 
 def masked(text: str) -> str:
     """A text without what differs from run to run."""
-    text = re.sub(r"\d+\.\d+ seconds", "N seconds", text)
+    text = re.sub(r"as task \w+", "as task ID", re.sub(r"\d+\.\d+ seconds", "N seconds", text))
     return re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
