@@ -163,6 +163,7 @@ class Player:
                     return self.pending if len(seen.calls) == self.length else "ok"
                 self.take(self.pending, result)
             self.pending, self.length = self.next(seen), len(seen.calls)
+            self.stage.up.wait()
             self.since = time.monotonic()
             return self.pending or "The work is done."
 

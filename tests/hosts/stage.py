@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import board_server
@@ -17,6 +18,9 @@ class Stage:
 
     def __init__(self, server: board_server.Server, token: str = "") -> None:
         self.server, self.token = server, token
+        # Not set while the server is gone: the model does not answer faster than a server starts.
+        self.up = threading.Event()
+        self.up.set()
         self.wire = Wire(lambda: self.server.address)
 
     def text(self, method: str, path: str, body: Any = None) -> str:
@@ -39,8 +43,10 @@ class Stage:
         self.server.start()
 
     def crash(self) -> None:
+        self.up.clear()
         self.server.kill()
         self.server.start()
+        self.up.set()
 
     def board(self, agent: str, query: str = "") -> str:
         """The URL that a host is given."""
