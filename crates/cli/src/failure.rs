@@ -13,12 +13,12 @@ pub enum Failure {
     /// The command failed: exit code 1.
     #[error(transparent)]
     Failed(Box<dyn Error + Send + Sync>),
-    /// A server refused or was not reached: an exit code for each class.
+    /// A server rejected the request or was not reached: an exit code for each class.
     #[error("{}", Chain(&**error))]
     Refused {
         /// The exit code of the class.
         code: u8,
-        /// The refusal.
+        /// The rejection.
         error: Box<dyn Error + Send + Sync>,
     },
 }

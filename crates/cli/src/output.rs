@@ -1,4 +1,4 @@
-//! What a command prints: notes for people, and its text.
+//! Output of a command: notes on standard error, its text on standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
