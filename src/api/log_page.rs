@@ -20,8 +20,8 @@ use crate::api::view::write_page_end;
 use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::json::Exact;
 use crate::board::{
-    AgentName, Board, Contains, Entry, Filter, Log, LogName, Order, Revision, Selection, Seq,
-    SessionName,
+    AgentName, Board, Contains, Entry, Field, Filter, Log, LogName, Order, Revision, Selection,
+    Seq, SessionName,
 };
 use crate::fairness::compute;
 use crate::service::{ServiceError, SessionHandle};
@@ -211,7 +211,9 @@ fn filter(params: &mut Params) -> Result<Filter, Refusal> {
     let query = FilterQuery::take(params)?;
     let FilterQuery { steps, status, agent, trajectory_key, contains, pending } = query;
     let contains = contains.as_deref().map(Contains::new);
-    Ok(Filter { steps, status, agent, trajectory_key, contains, pending })
+    let agent = agent.map(String::from);
+    let texts = [(Field::Status, status), (Field::Agent, agent), (Field::Key, trajectory_key)];
+    Ok(Filter { steps, contains, pending, ..Filter::of_texts(texts) })
 }
 
 /// Returns the last matching entries, oldest first, and the last entry examined if older ones are left.

@@ -36,7 +36,7 @@ pub use commit::{
 pub use decide::{
     Decision, Prepared, decide, decide_prepared, decide_unread, expire, patchable, permits,
 };
-pub use log::filter::{Contains, Filter, is_open};
+pub use log::filter::{Contains, Field, Filter, is_open};
 pub use log::{
     CHUNK_BYTES, CHUNK_ENTRIES, Entry, Keys as TextKeys, Log, LogName, Mark, Probe, Run, RunText,
     RunWeights, SeqRange, Stamp, TextForm, TextKind, Tokenizer, Updated,

@@ -17,7 +17,7 @@ use crate::api::schema::shapes::{member, number};
 use crate::api::schema::{PROMPT_PART, pattern};
 use crate::api::signed_url::ImageAddresses;
 use crate::board::{
-    AgentName, Board, Filter, Headings, ImagesShown, Log, LogName, PROMPT_LATEST_MAX,
+    AgentName, Board, Field, Filter, Headings, ImagesShown, Log, LogName, PROMPT_LATEST_MAX,
     PROMPT_MEMORIES_MAX, PROMPT_PARTS_MAX, PROMPT_PX_MAX, PROMPT_SCREENSHOTS_MAX,
     PROMPT_TOKENS_MAX, PromptFormat, PromptPart, PromptProfile, Revision, TextKeys, Tokenizer,
 };
@@ -140,6 +140,7 @@ impl PromptQuery {
         let steps = all.steps.as_deref().map(exact_steps).transpose()?;
         // Escapes are the original's; they cost other scripts many times the tokens.
         let is_ascii = self.ascii.unwrap_or(format == PromptFormat::Parts);
+        let agent = all.agent.map(String::from);
         Ok(PromptSpec {
             format,
             characters: if is_ascii { Characters::Escaped } else { Characters::Written },
@@ -152,11 +153,9 @@ impl PromptQuery {
             latest: all.latest.map(|latest| count(latest.get())),
             steps: Filter {
                 steps,
-                status: all.status,
-                agent: all.agent.clone(),
-                ..Filter::default()
+                ..Filter::of_texts([(Field::Status, all.status), (Field::Agent, agent.clone())])
             },
-            seen_by: all.agent,
+            seen_by: Filter::of_texts([(Field::Agent, agent)]),
             screenshots: all.screenshots.map(count),
             // An inline image is of no use in the middle of a text.
             images: all.images.unwrap_or(match Syntax::of(format) {
@@ -186,8 +185,8 @@ pub(crate) struct PromptSpec {
     pub(super) latest: Option<usize>,
     /// The filter of the steps of trajectories and memories.
     steps: Filter,
-    /// The agent whose screenshots are shown; `None` for all.
-    seen_by: Option<AgentName>,
+    /// The filter of screenshots.
+    seen_by: Filter,
     pub(super) screenshots: Option<usize>,
     pub(super) images: ImagesShown,
     pub(super) max_px: Option<NonZeroU32>,
@@ -233,7 +232,7 @@ impl PromptSpec {
     pub(super) fn filter_of(&self, log: &LogName) -> Filter {
         match log {
             LogName::Trajectories | LogName::Memory(_) => self.steps.clone(),
-            LogName::Screenshots => Filter { agent: self.seen_by.clone(), ..Filter::default() },
+            LogName::Screenshots => self.seen_by.clone(),
             LogName::Questions | LogName::Requests => Filter::default(),
         }
     }

@@ -9,19 +9,52 @@ use super::{Entry, LogName, Mark, Probe};
 use crate::json;
 use crate::json::tokens::{Token, Tokens};
 use crate::json::{Exact, Kind};
-use crate::{AgentName, IMAGE_MEMBER, Item};
+use crate::{IMAGE_MEMBER, Item};
+
+macro_rules! fields {
+    ($($(#[$attribute:meta])+ $field:ident $name:literal $texts:expr;)+) => {
+        /// A field of an entry that a filter compares as text.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Field {
+            $($(#[$attribute])+ $field,)+
+        }
+
+        impl Field {
+            const ALL: [Self; [$($name),+].len()] = [$(Self::$field),+];
+
+            /// Returns the name of its marks.
+            const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$field => $name,)+
+                }
+            }
+
+            /// Shows the texts that an entry has in it, until one is accepted; true if one was.
+            fn has(self, entry: &Entry, accepts: &mut dyn FnMut(&str) -> bool) -> bool {
+                match self {
+                    $(Self::$field => $texts(entry).any(|text| accepts(&text)),)+
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    /// The `status` of the item, or of one of its `results`.
+    Status "status" statuses;
+    /// The author, or the item's `agent` if no author is named.
+    Agent "agent" author;
+    /// The item's `key`.
+    Key "key" key;
+}
 
 /// A filter of entries. An entry must match every member that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// The accepted numbers in the item's `step`.
     pub steps: Option<Vec<Exact>>,
-    /// The `status` of the item, or of one of its `results`.
-    pub status: Option<String>,
-    /// The author, or the item's `agent` if no author is named.
-    pub agent: Option<AgentName>,
-    /// The item's `key`.
-    pub trajectory_key: Option<String>,
+    /// The texts that fields must have.
+    pub texts: Vec<(Field, String)>,
     /// A text that one of the item's string values contains, ignoring case and normal forms.
     pub contains: Option<Contains>,
     /// True to accept only open questions, and only claimable requests. Other logs are not
@@ -58,6 +91,12 @@ fn folded(text: &str) -> String {
 }
 
 impl Filter {
+    /// Creates a filter by texts of fields. A field without one is not filtered.
+    pub fn of_texts(texts: impl IntoIterator<Item = (Field, Option<String>)>) -> Self {
+        let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text?))).collect();
+        Self { texts, ..Self::default() }
+    }
+
     /// Returns true if the filter accepts every entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -67,7 +106,6 @@ impl Filter {
     /// Returns the marks that a match must have. `contains` has no marks.
     #[must_use]
     pub fn probe(&self, log: &LogName) -> Probe {
-        let one = |name, text: Option<&str>| text.map(|text| vec![Mark::of(name, text)]);
         let steps = self.steps.as_ref();
         let steps = steps.map(|steps| steps.iter().map(|step| Mark::of(STEP, step)).collect());
         let pending = match log {
@@ -75,14 +113,10 @@ impl Filter {
             LogName::Requests => Some(Mark::of(FREE, "")),
             LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => None,
         };
-        let all = [
-            steps,
-            one(STATUS, self.status.as_deref()),
-            one(AGENT, self.agent.as_ref().map(AgentName::as_str)),
-            one(KEY, self.trajectory_key.as_deref()),
-            pending.filter(|_| self.pending).map(|pending| vec![pending]),
-        ];
-        Probe(all.into_iter().flatten().collect())
+        let pending = pending.filter(|_| self.pending).map(|pending| vec![pending]);
+        let texts =
+            self.texts.iter().map(|(field, text)| vec![Mark::of(field.name(), text.as_str())]);
+        Probe(steps.into_iter().chain(texts).chain(pending).collect())
     }
 
     /// Returns true if this entry of this log matches.
@@ -90,19 +124,14 @@ impl Filter {
     pub fn matches(&self, log: &LogName, entry: &Entry) -> bool {
         let item = &entry.item;
         self.steps.as_ref().is_none_or(|steps| has_step(item, steps))
-            && self.status.as_ref().is_none_or(|status| has_status(item, status))
-            && self.agent.as_ref().is_none_or(|agent| is_by(entry, agent))
-            && self.trajectory_key.as_ref().is_none_or(|key| is_text(item.get("key"), key))
+            && self.texts.iter().all(|(field, text)| field.has(entry, &mut |own| own == text))
             && self.contains.as_ref().is_none_or(|text| contains(log, item, text))
             && (!self.pending || is_pending(log, entry))
     }
 }
 
-/// Names of the marks, one for each kind of filter.
+/// Names of the marks of filters by other things than a text; those of texts are their fields'.
 const STEP: &str = "step";
-const STATUS: &str = "status";
-const AGENT: &str = "agent";
-const KEY: &str = "key";
 /// An item that is an open question, in any log.
 const OPEN: &str = "open";
 /// A claimable entry, in any log.
@@ -112,12 +141,12 @@ const FREE: &str = "free";
 pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     let item = &entry.item;
     marks.extend(step_of(item).map(|step| Mark::of(STEP, &step)));
-    marks.extend(statuses(item).map(|status| Mark::of(STATUS, &*status)));
-    match &entry.agent {
-        Some(author) => marks.push(Mark::of(AGENT, author.as_str())),
-        None => marks.extend(text_of(item.get("agent")).map(|agent| Mark::of(AGENT, &*agent))),
+    for field in Field::ALL {
+        field.has(entry, &mut |text| {
+            marks.push(Mark::of(field.name(), text));
+            false
+        });
     }
-    marks.extend(text_of(item.get("key")).map(|key| Mark::of(KEY, &*key)));
     marks.extend(is_open(item).then(|| Mark::of(OPEN, "")));
     marks.extend(entry.is_claimable().then(|| Mark::of(FREE, "")));
 }
@@ -131,7 +160,8 @@ fn has_step(item: &Item, steps: &[Exact]) -> bool {
 }
 
 /// Returns the status of the item and those of its results.
-fn statuses(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
+fn statuses(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
+    let item = &entry.item;
     let results = item.get("results").filter(|r| json::kind(r) == Kind::Array);
     let objects =
         results.into_iter().flat_map(json::elements).filter(|r| json::kind(r) == Kind::Object);
@@ -139,15 +169,16 @@ fn statuses(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
     text_of(item.get("status")).into_iter().chain(of_results)
 }
 
-fn has_status(item: &Item, status: &str) -> bool {
-    statuses(item).any(|own| own == status)
+fn author(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
+    let author = match &entry.agent {
+        Some(author) => Some(Cow::Borrowed(author.as_str())),
+        None => text_of(entry.item.get("agent")),
+    };
+    author.into_iter()
 }
 
-fn is_by(entry: &Entry, agent: &AgentName) -> bool {
-    match &entry.agent {
-        Some(author) => author == agent,
-        None => is_text(entry.item.get("agent"), agent.as_str()),
-    }
+fn key(entry: &Entry) -> impl Iterator<Item = Cow<'_, str>> {
+    text_of(entry.item.get("key")).into_iter()
 }
 
 fn is_pending(log: &LogName, entry: &Entry) -> bool {
@@ -163,10 +194,6 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
 pub fn is_open(item: &Item) -> bool {
     let is_text = |name| item.get(name).is_some_and(|value| json::kind(value) == Kind::String);
     (is_text("question") || is_text("text")) && item.get("answer").is_none()
-}
-
-fn is_text(value: Option<&str>, text: &str) -> bool {
-    text_of(value).is_some_and(|own| own == text)
 }
 
 fn text_of(value: Option<&str>) -> Option<Cow<'_, str>> {

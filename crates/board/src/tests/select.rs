@@ -19,6 +19,10 @@ fn matches(filter: &Filter, text: &str) -> bool {
     filter.matches(&Trajectories, &entry(None, item(text)))
 }
 
+fn has(texts: &[(Field, &str)]) -> Filter {
+    Filter::of_texts(texts.iter().map(|(field, text)| (*field, Some((*text).to_owned()))))
+}
+
 fn contains(text: &str) -> Filter {
     Filter { contains: Some(Contains::new(text)), ..Default::default() }
 }
@@ -108,7 +112,7 @@ fn a_screenshots_image_is_not_looked_into() {
 
 #[test]
 fn a_status_is_the_items_or_that_of_one_of_its_results() {
-    let fail = Filter { status: Some("FAIL".to_owned()), ..Default::default() };
+    let fail = has(&[(Field::Status, "FAIL")]);
     for text in [
         r#"{"status":"FAIL"}"#,
         r#"{"status":"\u0046AIL"}"#,
@@ -129,13 +133,13 @@ fn a_status_is_the_items_or_that_of_one_of_its_results() {
     ] {
         assert!(!matches(&fail, text), "{text}");
     }
-    let true_word = Filter { status: Some("true".to_owned()), ..Default::default() };
+    let true_word = has(&[(Field::Status, "true")]);
     assert!(!matches(&true_word, r#"{"status":true}"#));
 }
 
 #[test]
 fn an_agent_is_the_author_or_else_the_items_member() {
-    let filter = Filter { agent: Some(agent("A")), ..Default::default() };
+    let filter = has(&[(Field::Agent, "A")]);
     for (author, text, expected) in [
         (Some("A"), "{}", true),
         (Some("A"), r#"{"agent":"B"}"#, true),
@@ -177,14 +181,7 @@ fn steps_are_compared_by_exact_value() {
     assert!(!matches(&steps(&[]), r#"{"step":2}"#));
 }
 
-const PENDING: Filter = Filter {
-    steps: None,
-    status: None,
-    agent: None,
-    trajectory_key: None,
-    contains: None,
-    pending: true,
-};
+const PENDING: Filter = Filter { steps: None, texts: Vec::new(), contains: None, pending: true };
 
 #[test]
 fn a_question_is_pending_until_it_has_an_answer_of_any_kind() {
@@ -229,9 +226,8 @@ fn a_request_is_pending_while_it_is_neither_claimed_nor_done() {
 #[test]
 fn every_part_of_a_filter_must_hold() {
     let filter = Filter {
-        status: Some("OK".to_owned()),
-        trajectory_key: Some("k".to_owned()),
-        ..contains("x")
+        contains: Some(Contains::new("x")),
+        ..has(&[(Field::Status, "OK"), (Field::Key, "k")])
     };
     assert!(matches(&filter, r#"{"key":"k","status":"OK","a":"x"}"#));
     assert!(!matches(&filter, r#"{"key":"k","status":"OK"}"#));
@@ -324,17 +320,16 @@ fn long() -> Arc<Board> {
 fn a_walk_passes_over_what_has_no_match_and_misses_none() {
     let board = long();
     let log = board.log(&Trajectories).unwrap();
-    let text = |text: &str| Some(text.to_owned());
     let steps = |steps: &[&str]| Some(steps.iter().map(|s| Exact::parse(s).unwrap()).collect());
     for (filter, count) in [
-        (Filter { status: text("FAIL"), ..Filter::default() }, 3),
-        (Filter { status: text("NEVER"), ..Filter::default() }, 0),
-        (Filter { agent: Some(agent("B")), ..Filter::default() }, 2),
-        (Filter { agent: Some(agent("C")), ..Filter::default() }, 0),
-        (Filter { trajectory_key: text("k2000"), ..Filter::default() }, 1),
+        (has(&[(Field::Status, "FAIL")]), 3),
+        (has(&[(Field::Status, "NEVER")]), 0),
+        (has(&[(Field::Agent, "B")]), 2),
+        (has(&[(Field::Agent, "C")]), 0),
+        (has(&[(Field::Key, "k2000")]), 1),
         (Filter { steps: steps(&["1.5e1", "2000", "9999"]), ..Filter::default() }, 2),
-        (Filter { steps: steps(&["7"]), status: text("OK"), ..Filter::default() }, 0),
-        (Filter { status: text("FAIL"), agent: Some(agent("B")), ..Filter::default() }, 2),
+        (Filter { steps: steps(&["7"]), ..has(&[(Field::Status, "OK")]) }, 0),
+        (has(&[(Field::Status, "FAIL"), (Field::Agent, "B")]), 2),
     ] {
         for (after, before) in
             [(None, None), (Some(Seq(6)), None), (Some(Seq(1)), Some(Seq(2_990)))]
