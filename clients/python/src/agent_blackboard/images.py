@@ -12,11 +12,13 @@ from .errors import UnsupportedValue
 BYTES_MAX = 32 << 20
 """The largest image that is read; the server's limit for a body with it is 32 MiB too."""
 _SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"BM": "image/bmp",
+    "image/png": (b"\x89PNG\r\n\x1a\n", b""),
+    "image/jpeg": (b"\xff\xd8\xff", b""),
+    "image/gif": (b"GIF8", b""),
+    "image/bmp": (b"BM", b""),
+    "image/webp": (b"RIFF", b"WEBP"),
 }
+"""What the images of a type begin with, and what stands eight bytes after the begin."""
 
 
 class PillowImage(Protocol):
@@ -53,12 +55,11 @@ def read_image(image: Image) -> tuple[bytes, str, str]:
 
 def media_type(content: bytes) -> str:
     """The media type by the first bytes. Raises UnsupportedValue for what is no image that the server takes."""
-    for signature, kind in _SIGNATURES.items():
-        if content.startswith(signature):
+    for kind, (begin, then) in _SIGNATURES.items():
+        if content.startswith(begin) and content.startswith(then, 8):
             return kind
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    raise UnsupportedValue("not an image of a type that the server takes")
+    kinds = ", ".join(kind.removeprefix("image/").upper() for kind in _SIGNATURES)
+    raise UnsupportedValue(f"not an image of a type that the server takes ({kinds})")
 
 
 def data_url(content: bytes, kind: str) -> str:

@@ -78,7 +78,7 @@ def test_a_gap_is_said(session: Any) -> None:
 
 
 def test_a_server_that_stays_away_ends_the_events(make_client: Any, server: Any) -> None:
-    session = make_client(server.url, timeout=0.5).session("s")
+    session = make_client(server.url, timeout=5).session("s")
     session.trajectories.append({"step": 1})
     events = session.events(after=0)
     assert next(events).revision == 1
