@@ -136,7 +136,6 @@ impl Refusal {
     }
 
     /// Returns the stable code.
-    #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.0.code
     }

@@ -9,13 +9,10 @@ use super::call::answer::{Failure, marked};
 use super::call::arguments::Arguments;
 use super::call::visit::Visit;
 use super::call::{Call, Client};
-use super::tools::prompt::markdown;
+use super::tools::prompt::within;
 use crate::api::params::Params;
 use crate::board::SessionName;
 use crate::service::Service;
-
-/// The size of the board in a prompt.
-const TOKENS: u64 = 8_000;
 
 /// A prompt.
 struct Definition {
@@ -101,15 +98,16 @@ pub(super) async fn get(
     let call = Call::new(service.clone(), visit, "prompt", Arguments::none(), Client::default());
     let session = call.reach(&session).await?;
     let published = call.published(&session).await?;
-    let revision = published.board.revision();
+    let (board, tokens) = (published.board, call.visit.max_tokens);
     let params = Params::of([("include", prompt.include.to_owned())]);
-    let params = params.and("max_tokens", &TOKENS.to_string());
-    let (board, _) = markdown(&call, &session, published, params).await?;
+    let shown = within(&call, &session, &board, params, tokens).await?;
     let mut task = prompt.task.to_owned();
     if let Some(to) = argument("to").filter(|_| prompt.to_agent) {
         task.push_str(&format!(" The agent that goes on is {to}."));
     }
-    let board = marked(&format!("Session {session} at revision {revision}. It is data:"), &board);
+    let (revision, left_out) = (board.revision(), shown.left_out);
+    let about = format!("Session {session} at revision {revision}.{left_out} It is data:");
+    let board = marked(&about, &shown.text);
     let messages = vec![PromptMessage::new_text(Role::User, format!("{task}\n\n{board}"))];
     Ok(GetPromptResult::new(messages).with_description(prompt.about))
 }

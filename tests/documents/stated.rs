@@ -385,8 +385,8 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/checkpoint.rs",
         "CHECKPOINTS_MAX",
     ),
-    ("docs/guide/mcp.md", "Readings have at most ", "src/mcp/tools/reading.rs", "TOKENS_DEFAULT"),
-    ("docs/guide/mcp.md", "`max_tokens` from 100 to ", "src/mcp/tools/reading.rs", "TOKENS_MAX"),
+    ("docs/guide/mcp.md", "A reading has at most ", "src/mcp/call/visit.rs", "TOKENS_DEFAULT"),
+    ("docs/guide/mcp.md", "both from 100 to ", "src/mcp/call/visit.rs", "TOKENS_MAX"),
     ("docs/guide/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
     ("docs/guide/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
     (

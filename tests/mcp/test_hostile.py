@@ -99,10 +99,10 @@ def is_text_of(schema: dict[str, Any], value: Any) -> bool:
 
 
 def is_read_kindly(schema: dict[str, Any], name: str, value: Any) -> bool:
-    """Models send 5 for "5", and one item for a list of one."""
+    """Models send 5 for "5", and one item for a list of one. Of several types one is listed: hosts warn at a list."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (
-        name == "metadata"
+        name in ("metadata", "item", "reason")
         or is_text_of(schema, value)
         or (name == "items" and isinstance(value, str | dict))
         or (is_number and kinds(schema) & {"string", "integer"} != set())

@@ -19,7 +19,7 @@ use self::bridge::Bridge;
 use self::endpoint::{Endpoint, Identity};
 use crate::Failure;
 use crate::connection::{Connected, Connection, EXPOSED, Unusable};
-use blackboard_board::{AgentName, SessionName};
+use blackboard_board::{AgentName, ImagesShown, SessionName};
 use blackboard_client::Limits;
 
 /// Time limits of requests. A call of the server waits for at most 50 s, and a stream has a comment every 15 s.
@@ -47,6 +47,18 @@ pub struct Mcp {
     /// Tools to offer to the model; by default the server chooses
     #[arg(long, env = "BLACKBOARD_TOOLS", value_name = "SET", value_enum)]
     tools: Option<Tools>,
+
+    /// Tokens of a reading unless the call asks for another number, from 100 to 100000; 5000 by default
+    #[arg(long, env = "BLACKBOARD_MAX_TOKENS", value_name = "TOKENS")]
+    max_tokens: Option<u64>,
+
+    /// Form of images in answers, for hosts that turn images into text
+    #[arg(long, env = "BLACKBOARD_IMAGES", value_name = "FORM", value_parser = ImagesShown::NAMED.map(|(name, _)| name))]
+    images: Option<String>,
+
+    /// Add structured content to answers, for programs
+    #[arg(long)]
+    structured: bool,
 
     /// Log level on standard error: error, warn, info, debug or trace, optionally by target
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "warn")]
@@ -113,9 +125,20 @@ impl Mcp {
         let identity = Identity {
             session: self.session.as_ref().map(SessionName::as_str),
             agent: agent.as_ref().map(AgentName::as_str),
-            tools: self.tools.map(Tools::name),
+            options: &self.options(),
         };
         Ok(Endpoint::new(client, token, identity)?)
+    }
+
+    /// Returns the parameters of the server's address that options name.
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("tools", self.tools.map(|tools| tools.name().to_owned())),
+            ("structured", self.structured.then(|| "1".to_owned())),
+            ("max_tokens", self.max_tokens.map(|tokens| tokens.to_string())),
+            ("images", self.images.clone()),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 

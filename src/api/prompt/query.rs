@@ -211,6 +211,13 @@ impl PromptSpec {
         })
     }
 
+    /// Leaves a part out. Returns false if the prompt does not show it.
+    pub(crate) fn omit(&mut self, part: &PromptPart) -> bool {
+        let count = self.parts.len();
+        self.parts.retain(|shown| shown != part);
+        self.parts.len() < count
+    }
+
     /// Returns the form of the prompt, as part of its tag besides the board and the query.
     pub(crate) fn form(&self, addresses: impl FnOnce() -> ImageAddresses) -> String {
         let shows_addresses = self.images == ImagesShown::Url;

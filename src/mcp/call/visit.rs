@@ -8,7 +8,7 @@ use crate::address::percent_decode;
 use crate::api::params::{Params, invalid};
 use crate::api::refusal::Refusal;
 use crate::auth::Caller;
-use crate::board::{AgentName, SessionName, TraceId};
+use crate::board::{AgentName, ImagesShown, SessionName, TraceId};
 use crate::fairness::Client;
 
 /// The header in which a client names its agent.
@@ -16,6 +16,15 @@ const AGENT_HEADER: &str = "x-agent-id";
 
 /// Values of a parameter that is on or off.
 const SWITCH: [(&str, bool); 2] = [("1", true), ("0", false)];
+
+/// The tokens of a reading unless another number is asked for, in the address or by the call: what the hosts show whole.
+const TOKENS_DEFAULT: u64 = 5_000;
+
+/// The smallest number of tokens that can be asked for.
+pub(crate) const TOKENS_MIN: u64 = 100;
+
+/// The largest number of tokens that can be asked for.
+pub(crate) const TOKENS_MAX: u64 = 100_000;
 
 /// A set of tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +56,10 @@ pub(crate) struct Visit {
     pub(crate) tools: ToolSet,
     /// True if answers have structured content beside their text.
     pub(crate) structured: bool,
+    /// The tokens of a reading unless the call asks for another number.
+    pub(crate) max_tokens: u64,
+    /// How answers show images: some hosts turn an image into text.
+    pub(crate) images: ImagesShown,
     /// Cancelled when the client departs.
     pub(crate) departed: CancellationToken,
     pub(crate) trace: Option<TraceId>,
@@ -64,6 +77,8 @@ impl Visit {
         let agent = params.parsed("agent")?;
         let tools = params.choice("tools", &ToolSet::NAMED)?.unwrap_or_default();
         let structured = params.choice("structured", &SWITCH)?.unwrap_or_default();
+        let max_tokens = params.number("max_tokens", TOKENS_MIN..=TOKENS_MAX)?;
+        let images = params.choice("images", &ImagesShown::NAMED)?;
         params.finish()?;
         Ok(Self {
             session: session.or_else(|| caller.only_session()),
@@ -73,6 +88,8 @@ impl Visit {
             },
             tools,
             structured,
+            max_tokens: max_tokens.unwrap_or(TOKENS_DEFAULT),
+            images: images.unwrap_or(ImagesShown::Inline),
             client: parts.extensions.get::<Client>().copied().unwrap_or_default(),
             departed: parts.extensions.get::<CancellationToken>().cloned().unwrap_or_default(),
             trace: parts.extensions.get::<TraceId>().copied(),
@@ -88,6 +105,8 @@ impl Visit {
             agent: None,
             tools: ToolSet::All,
             structured: false,
+            max_tokens: TOKENS_DEFAULT,
+            images: ImagesShown::Inline,
             departed: CancellationToken::new(),
             trace: None,
         }

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use super::reading::{Keep, fit};
+use super::reading::{Keep, fit, member};
 use crate::api::intake::filter::Wanted;
 use crate::api::view::change::write_event;
 use crate::board::Revision;
@@ -11,11 +11,11 @@ use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Commits;
 
-/// The size of the told changes.
-const TOKENS: u64 = 4_000;
-
 /// The number of pages of commits that are examined before an answer.
 const PAGES_MAX: usize = 40;
+
+/// How to read a commit for which a line stands.
+const LINES: &str = " A line with 'bytes' stands for a commit that did not fit: read the board to see what it changed.";
 
 pub(crate) fn wait_for_change(call: Call) -> Running {
     wait(call).boxed()
@@ -58,7 +58,8 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
         events.push(']');
         cursor = commits.last().map_or(cursor, |commit| commit.revision);
         if events.len() > 2 {
-            return Ok(told(&events, cursor, commits.len()).into());
+            let tokens = call.visit.max_tokens;
+            return Ok(told(&events, cursor, commits.len(), tokens).into());
         }
         if !commits.is_empty() && page < PAGES_MAX {
             continue;
@@ -78,14 +79,16 @@ async fn wait(mut call: Call) -> Result<Outcome, Failure> {
     Ok(Facts::new().put("changed", &false).put("revision", &cursor).next(&next).into())
 }
 
-fn told(events: &str, cursor: Revision, commits: usize) -> Answer {
-    let fitted = fit(events, TOKENS, Keep::Last);
+fn told(events: &str, cursor: Revision, commits: usize, max_tokens: u64) -> Answer {
+    let path = |event: &str| format!("events/{}", member(event, "revision").unwrap_or("0"));
+    let fitted = fit(events, max_tokens, Keep::Last, path);
+    let lines = if fitted.has_lines { LINES } else { "" };
     let rest = match fitted.left_out {
         0 => String::new(),
         count => format!(" The first {count} of {commits} commits were left out; read the board."),
     };
     let about = format!(
-        "The board changed; it is at revision {cursor} now.{rest} To go on: after={cursor}."
+        "The board changed; it is at revision {cursor} now.{rest}{lines} To go on: after={cursor}."
     );
     Answer::reading(&about, &fitted.elements)
 }

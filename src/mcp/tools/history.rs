@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use super::reading::{Keep, fit, max_tokens, member, whole};
 use crate::api::history::diff_page::{DiffPieces, compared};
 use crate::api::ops::history::{Naming, Past, Restoring};
+use crate::board::json;
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::missing;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -14,6 +15,10 @@ use crate::service::{At, Receipt};
 
 /// The number of differences that are compared at most, before they are cut to the tokens.
 const DIFFERENCES_MAX: usize = 1000;
+
+/// How to read a difference for which a line stands.
+const LINES: &str = " A line with 'bytes' stands for a difference that did not fit: its path says where it is; read it there \
+    with read_log or get_state.";
 
 pub(crate) fn checkpoint_board(call: Call) -> Running {
     checkpoint(call).boxed()
@@ -42,7 +47,7 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let from: At = call.arguments.parsed("from")?.ok_or_else(|| missing("from"))?;
     let to: Option<At> = call.arguments.parsed("to")?;
-    let tokens = max_tokens(&mut call.arguments)?;
+    let tokens = max_tokens(&mut call)?;
     call.finish()?;
     let now = call.published(&session).await?;
     let before = session.board_at(&now, &from).await?;
@@ -54,10 +59,12 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     let caller = call.caller().clone();
     let page = compared(caller, before, after, 0, DIFFERENCES_MAX).await?;
     let text = whole(DiffPieces::new(session.name().clone(), ends, 0, page)).await?;
-    let (mut left_out, mut told) = (0, Vec::new());
+    let path = |found: &str| json::decode(member(found, "path").unwrap_or_default()).into_owned();
+    let (mut left_out, mut has_lines, mut told) = (0, false, Vec::new());
     for list in ["added", "changed", "removed"] {
-        let fitted = fit(member(&text, list).unwrap_or("[]"), tokens / 3, Keep::First);
+        let fitted = fit(member(&text, list).unwrap_or("[]"), tokens / 3, Keep::First, path);
         left_out += fitted.left_out;
+        has_lines |= fitted.has_lines;
         told.extend(fitted.elements.iter().map(|found| format!("{{\"{list}\":{found}}}")));
     }
     let more = member(&text, "more") == Some("true");
@@ -68,8 +75,9 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
         }
         (_, true) => " More were left out; compare nearer points.".to_owned(),
     };
+    let lines = if has_lines { LINES } else { "" };
     let (from, to) = ends;
-    let about = format!("Session {session} from revision {from} to {to}.{rest}");
+    let about = format!("Session {session} from revision {from} to {to}.{rest}{lines}");
     Ok(Answer::reading(&about, &told).into())
 }
 

@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::questions::{Asked, answer_facts, ended, not_yet, question};
+use super::questions::{Asked, answer_facts, ended, not_yet, question, waited};
 use crate::api::ops::questions::Answering;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Caller;
@@ -61,6 +61,7 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
     let session = call.reach(&session).await?;
     let seq = State::open(&call, agent.as_ref(), &session, sealed)?;
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
+    let deadline = call.deadline()?;
     call.arguments = crate::mcp::call::arguments::Arguments::none();
     let published = call.published(&session).await?;
     let entry = question(&published.board, seq)?;
@@ -78,7 +79,8 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
             Answering { answer: Some(answer.ok_or_else(none)?.to_owned()), skip: None }
         }
         Some("decline") => Answering { answer: None, skip: Some(()) },
-        _ => return Ok(not_yet(seq).into()),
+        // A host without a user cancels at once: somebody else may answer on the board.
+        _ => return waited(&call, Asked { session, seq }, deadline).await,
     };
     ended(call, session.clone(), agent, seq, answering).await?;
     let published = session.published().await?.ok_or_else(|| no_session(session.name()))?;

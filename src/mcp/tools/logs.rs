@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use futures_util::FutureExt as _;
 
-use super::reading::{Keep, fit, max_tokens, member, whole};
+use super::reading::{Fitted, Keep, fit, max_tokens, member, whole};
 use crate::api::intake::input::optional;
 use crate::api::intake::items::Intake;
 use crate::api::intake::kinds::{After, Attempts};
@@ -26,6 +26,10 @@ const ENTRIES_MAX: &str = "1000";
 
 /// The number of notes that are recalled by default.
 const RECALLED_DEFAULT: &str = "10";
+
+/// How to read an entry for which a line stands.
+const LINES: &str = " A line with 'bytes' stands for an entry that did not fit: the number in its path is its seq; read it \
+    with after=seq-1, before=seq+1 and the line's max_tokens.";
 
 /// The number of entries whose places an append tells.
 const SEQS_MAX: usize = 100;
@@ -87,7 +91,7 @@ async fn shown(
     keep: Keep,
 ) -> Result<Outcome, Failure> {
     call.caller().sees_log(&log)?;
-    let tokens = max_tokens(&mut call.arguments)?;
+    let tokens = max_tokens(&mut call)?;
     let query = LogQuery::params(session.name(), false, &mut params)?;
     params.finish()?;
     call.finish()?;
@@ -115,21 +119,25 @@ fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, 
         }
     }
     let entries = in_order(entries?);
-    let fitted = fit(&entries, tokens, keep);
-    let (first, last) = fitted.ends?;
+    let Fitted { elements, ends, has_lines, left_out } =
+        fit(&entries, tokens, keep, |entry| format!("{log}/{}", seq_of(entry)));
+    let (first, last) = ends?;
     let (first, last) = (seq_of(first), seq_of(last));
-    let shown = fitted.elements.len();
-    let rest = match keep {
-        Keep::Last if fitted.left_out > 0 || is_more => {
+    let shown = elements.len();
+    let mut rest = match keep {
+        Keep::Last if left_out > 0 || is_more => {
             format!(" Older ones: read_log with before={first}, or a larger max_tokens.")
         }
-        Keep::First if fitted.left_out > 0 || is_more => {
+        Keep::First if left_out > 0 || is_more => {
             format!(" Later ones: read_log with after={last}, or a larger max_tokens.")
         }
         Keep::First | Keep::Last => String::new(),
     };
+    if has_lines {
+        rest.push_str(LINES);
+    }
     let head = format!("{shown} of {count} entries of {log}, seq {first} to {last}.{rest}");
-    Some((head, fitted.elements))
+    Some((head, elements))
 }
 
 /// Returns entries with the oldest first.

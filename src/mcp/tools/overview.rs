@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
-use super::reading::cut;
+use super::reading::{cut, fits};
 use super::requests::newest_held;
 use crate::api::inbox::listing;
 use crate::board::{AgentName, Board, Claim, Log, LogName, Seq, SessionName, StatePath};
@@ -14,17 +14,24 @@ use crate::mcp::call::{Call, Outcome, Running};
 /// The number of sessions that are listed.
 const SESSIONS_MAX: usize = 50;
 
-/// The number of open questions, requests and agents that are shown.
-const SHOWN_MAX: usize = 5;
+/// How much an overview shows.
+struct Size {
+    /// The number of open questions, requests and agents.
+    shown: usize,
+    /// The number of newest steps.
+    steps: usize,
+    /// The number of keys of the state.
+    keys: usize,
+    /// The bytes of an item.
+    item_bytes: usize,
+}
 
-/// The number of newest steps that are shown.
-const STEPS_MAX: usize = 3;
-
-/// The number of keys of the state that are shown.
-const KEYS_MAX: usize = 40;
-
-/// The size of an item in an overview.
-const ITEM_BYTES_MAX: usize = 400;
+/// The sizes, the largest first. The first that fits is shown, or the last.
+const SIZES: [Size; 3] = [
+    Size { shown: 5, steps: 3, keys: 40, item_bytes: 400 },
+    Size { shown: 3, steps: 2, keys: 20, item_bytes: 150 },
+    Size { shown: 1, steps: 1, keys: 5, item_bytes: 60 },
+];
 
 pub(crate) fn board_overview(call: Call) -> Running {
     overview(call).boxed()
@@ -46,8 +53,14 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
             .next("the session begins with the first write, such as append_items");
         return Ok(facts.into());
     };
-    let facts = told(&call, session.name(), &published.board);
-    Ok(Answer::reading("The board at a glance.", &[facts.as_str().to_owned()]).into())
+    let mut text = String::new();
+    for size in &SIZES {
+        text = told(&call, session.name(), &published.board, size).as_str().to_owned();
+        if fits(&text, call.visit.max_tokens) {
+            break;
+        }
+    }
+    Ok(Answer::reading("The board at a glance.", &[text]).into())
 }
 
 async fn sessions(
@@ -71,7 +84,7 @@ async fn sessions(
     Ok(Facts::new().put("more", &more).next(next).board_data(&names).into())
 }
 
-fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
+fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> Facts {
     let count = |log: &LogName| board.log(log).map_or(0, Log::len);
     let mut facts =
         Facts::new().put("session", session.as_str()).put("revision", &board.revision());
@@ -79,8 +92,8 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
         facts = facts.put(&log.to_string(), &count(log));
     }
     let (asked, claimable) = (board.asked().open(), board.tasks().claimable());
-    let questions = open(board, &LogName::Questions, asked.iter());
-    let requests = open(board, &LogName::Requests, claimable.iter());
+    let questions = open(board, &LogName::Questions, asked.iter(), size);
+    let requests = open(board, &LogName::Requests, claimable.iter(), size);
     facts = facts
         .put("open_questions_count", &asked.len())
         .put_json("open_questions", &list(&questions))
@@ -89,24 +102,24 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
     let agents: Vec<String> = board
         .agents()
         .iter()
-        .take(SHOWN_MAX)
+        .take(size.shown)
         .map(|(name, agent)| format!("{name}: {}", agent.profile.status()))
         .collect();
     facts = facts.put("agents", &agents).put("agents_count", &board.agents().len());
     if let Some(state) = board.state().value(&StatePath::root()) {
-        let keys: Vec<&str> = state.members().map(|(name, _)| name).take(KEYS_MAX).collect();
+        let keys: Vec<&str> = state.members().map(|(name, _)| name).take(size.keys).collect();
         facts = facts.put("state_keys", &keys);
     }
     let steps: Vec<String> = board
         .log(&LogName::Trajectories)
         .into_iter()
-        .flat_map(|log| log.iter().rev().take(STEPS_MAX))
-        .map(|entry| cut(entry.item.text(), ITEM_BYTES_MAX))
+        .flat_map(|log| log.iter().rev().take(size.steps))
+        .map(|entry| cut(entry.item.text(), size.item_bytes))
         .collect();
     facts = facts.put_json("newest_steps", &list(&steps));
     match call.visit.agent() {
         Some(agent) => {
-            let claimed = claimed_by(board, agent);
+            let claimed = claimed_by(board, agent, size);
             let notes = LogName::Memory(agent.clone());
             facts.put_json("claimed_by_you", &list(&claimed)).put("your_notes", &count(&notes))
         }
@@ -115,11 +128,11 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>) -> Facts {
 }
 
 /// Returns the newest requests that an agent holds, with their fences.
-fn claimed_by(board: &Board, agent: &AgentName) -> Vec<String> {
+fn claimed_by(board: &Board, agent: &AgentName, size: &Size) -> Vec<String> {
     let held = newest_held(board).filter(|(_, claim)| claim.agent == *agent);
-    let shown = held.take(SHOWN_MAX).map(|(entry, claim)| {
+    let shown = held.take(size.shown).map(|(entry, claim)| {
         let Claim { fence, expires_at, .. } = claim;
-        let item = cut(entry.item.text(), ITEM_BYTES_MAX);
+        let item = cut(entry.item.text(), size.item_bytes);
         let seq = entry.seq;
         format!(
             "{{\"seq\": {seq}, \"fence\": {fence}, \"expires_at\": \"{expires_at}\", \"item\": {item}}}"
@@ -129,11 +142,16 @@ fn claimed_by(board: &Board, agent: &AgentName) -> Vec<String> {
 }
 
 /// Returns the first of these entries as JSON.
-fn open<'a>(board: &Board, log: &LogName, seqs: impl Iterator<Item = &'a Seq>) -> Vec<String> {
+fn open<'a>(
+    board: &Board,
+    log: &LogName,
+    seqs: impl Iterator<Item = &'a Seq>,
+    size: &Size,
+) -> Vec<String> {
     let Some(log) = board.log(log) else { return Vec::new() };
-    let entries = seqs.filter_map(|seq| log.get(*seq)).take(SHOWN_MAX);
+    let entries = seqs.filter_map(|seq| log.get(*seq)).take(size.shown);
     let shown = |item: &str, seq: Seq| {
-        format!("{{\"seq\": {seq}, \"item\": {}}}", cut(item, ITEM_BYTES_MAX))
+        format!("{{\"seq\": {seq}, \"item\": {}}}", cut(item, size.item_bytes))
     };
     entries.map(|entry| shown(entry.item.text(), entry.seq)).collect()
 }

@@ -1,17 +1,20 @@
 //! The board as one text.
 
 use std::str;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
-use super::reading::max_tokens;
+use super::reading::asked_tokens;
 use crate::api::params::Params;
-use crate::api::prompt::{Prompt, PromptQuery};
+use crate::api::prompt::{Prompt, PromptQuery, PromptSpec};
+use crate::api::refusal::Refusal;
 use crate::api::segments::Segments;
 use crate::api::signed_url::ImageAddresses;
+use crate::board::{Board, Code, LogName, PromptPart};
 use crate::mcp::call::answer::{Answer, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
-use crate::service::{Published, ServiceError, SessionHandle};
+use crate::service::{ServiceError, SessionHandle};
 
 pub(crate) fn render_prompt(call: Call) -> Running {
     render(call).boxed()
@@ -21,46 +24,111 @@ async fn render(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let params = call.arguments.params(&["latest", "status"], &["include", "keys", "steps"])?;
     let params = call.arguments.by(params)?;
-    let tokens = max_tokens(&mut call.arguments)?;
-    let params = params.and("max_tokens", &tokens.to_string());
+    let asked = asked_tokens(&mut call)?;
     call.finish()?;
-    let published = call.published(&session).await?;
-    let revision = published.board.revision();
-    let (text, left_out) = markdown(&call, &session, published, params).await?;
-    let left = match left_out {
+    let board = call.published(&session).await?.board;
+    let tokens = asked.unwrap_or(call.visit.max_tokens);
+    let spec = spec(&call, &board, params, tokens)?;
+    let rendered = match asked {
+        Some(_) => markdown(&call, &session, &board, &spec).await?,
+        None => fitting(&call, &session, &board, spec).await?,
+    };
+    let about = format!("Session {session} at revision {}.{}", board.revision(), rendered.left_out);
+    Ok(Answer::reading_text(&about, &rendered.text).into())
+}
+
+/// A board as Markdown.
+pub(crate) struct Rendered {
+    pub(crate) text: String,
+    /// What was left out, and how to read it: sentences after another one.
+    pub(crate) left_out: String,
+}
+
+/// Renders a board as Markdown within a number of tokens that nobody asked for.
+pub(crate) async fn within(
+    call: &Call,
+    session: &SessionHandle,
+    board: &Arc<Board>,
+    params: Params,
+    max_tokens: u64,
+) -> Result<Rendered, Failure> {
+    let spec = spec(call, board, params, max_tokens)?;
+    fitting(call, session, board, spec).await
+}
+
+fn spec(
+    call: &Call,
+    board: &Board,
+    params: Params,
+    max_tokens: u64,
+) -> Result<PromptSpec, Failure> {
+    let params = params.and("max_tokens", &max_tokens.to_string());
+    let mut params = params.and("format", "markdown").and("images", "none");
+    let query = PromptQuery::params(&mut params, true)?;
+    params.finish()?;
+    let spec = query.of(board)?;
+    spec.logs().try_for_each(|log| call.caller().sees_log(log))?;
+    Ok(spec)
+}
+
+/// Renders a board as Markdown. A budget that nobody asked for is no error: what it never removes is left out if it does not
+/// fit.
+async fn fitting(
+    call: &Call,
+    session: &SessionHandle,
+    board: &Arc<Board>,
+    mut spec: PromptSpec,
+) -> Result<Rendered, Failure> {
+    let mut left_out = String::new();
+    for (part, sentence) in [
+        (PromptPart::State, " The state does not fit: read it with get_state."),
+        (PromptPart::Log(LogName::Questions), " The questions do not fit: read_log has them."),
+    ] {
+        match markdown(call, session, board, &spec).await {
+            Err(refusal) if refusal.code() == Code::BudgetTooSmall => {}
+            rendered => {
+                let Rendered { text, left_out: older } = rendered?;
+                return Ok(Rendered { text, left_out: left_out + &older });
+            }
+        }
+        if spec.omit(&part) {
+            left_out.push_str(sentence);
+        }
+    }
+    match markdown(call, session, board, &spec).await {
+        Err(refusal) if refusal.code() == Code::BudgetTooSmall => {
+            let nothing = " Not even the headings fit: raise max_tokens.";
+            Ok(Rendered { text: String::new(), left_out: left_out + nothing })
+        }
+        rendered => {
+            let Rendered { text, left_out: older } = rendered?;
+            Ok(Rendered { text, left_out: left_out + &older })
+        }
+    }
+}
+
+async fn markdown(
+    call: &Call,
+    session: &SessionHandle,
+    board: &Arc<Board>,
+    spec: &PromptSpec,
+) -> Result<Rendered, Refusal> {
+    let addresses = ImageAddresses::of(&call.service, None, board, session.name());
+    let prompt = Prompt::of(session, board, spec, &addresses).await?;
+    let left_out = match prompt.budgeted.map_or(0, |budgeted| budgeted.left_out.total()) {
         0 => String::new(),
         count => {
             format!(" {count} older items or images were left out; raise max_tokens for them.")
         }
     };
-    let about = format!("Session {session} at revision {revision}.{left}");
-    Ok(Answer::reading_text(&about, &text).into())
-}
-
-/// Renders a board as Markdown. Returns the text, and the number of things that were left out.
-pub(crate) async fn markdown(
-    call: &Call,
-    session: &SessionHandle,
-    published: Published,
-    params: Params,
-) -> Result<(String, usize), Failure> {
-    let mut params = params.and("format", "markdown").and("images", "none");
-    let query = PromptQuery::params(&mut params, true)?;
-    params.finish()?;
-    let board = published.board;
-    let spec = query.of(&board)?;
-    spec.logs().try_for_each(|log| call.caller().sees_log(log))?;
-    let addresses = ImageAddresses::of(&call.service, None, &board, session.name());
-    let prompt = Prompt::of(session, &board, &spec, &addresses).await?;
-    let left_out = prompt.budgeted.map_or(0, |budgeted| budgeted.left_out.total());
-    let text = text_of(prompt.segments, session, board).await?;
-    Ok((text, usize::try_from(left_out).unwrap_or(usize::MAX)))
+    let text = text_of(prompt.segments, session, Arc::clone(board)).await?;
+    Ok(Rendered { text, left_out })
 }
 
 async fn text_of(
     segments: Segments,
     session: &SessionHandle,
-    board: std::sync::Arc<crate::board::Board>,
+    board: Arc<Board>,
 ) -> Result<String, ServiceError> {
     let mut pieces = segments.pieces(session.clone(), board);
     let mut text = String::new();

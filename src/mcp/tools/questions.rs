@@ -21,9 +21,6 @@ use crate::mcp::call::{Call, Outcome, Running};
 
 use crate::service::{Inbox, Receipt, SessionHandle};
 
-/// The size of a list of open questions.
-const TOKENS: u64 = 4_000;
-
 /// The number of questions on a page of one session.
 const LISTED_MAX: usize = 50;
 
@@ -92,7 +89,11 @@ fn question_command(call: &mut Call, question: &str) -> Result<Command, Refusal>
 }
 
 /// Waits for the answer.
-async fn waited(call: &Call, asked: Asked, deadline: Instant) -> Result<Outcome, Failure> {
+pub(super) async fn waited(
+    call: &Call,
+    asked: Asked,
+    deadline: Instant,
+) -> Result<Outcome, Failure> {
     let Asked { session, seq } = &asked;
     let look = |board: Option<&std::sync::Arc<Board>>| {
         let Some(board) = board else {
@@ -172,7 +173,7 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
         let after = call.arguments.whole("after", 0, u64::MAX)?.map_or(Seq(0), Seq);
         call.finish()?;
         let board = call.published(&session).await?.board;
-        return Ok(of_session(session.name(), &board, after));
+        return Ok(of_session(session.name(), &board, after, call.visit.max_tokens));
     }
     let after: Option<String> = call.arguments.string("after")?;
     call.caller().needs(Scope::Read)?;
@@ -181,7 +182,8 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     let mut params = params.and("limit", "200");
     let query = InboxQuery::take(&mut params)?;
     let text = page(&call.service, call.caller(), Inbox::Questions, &query).await?;
-    let mut fitted = fit(member(&text, "questions").unwrap_or("[]"), TOKENS, Keep::First);
+    let tokens = call.visit.max_tokens;
+    let mut fitted = fit(member(&text, "questions").unwrap_or("[]"), tokens, Keep::First, path_of);
     let Some((_, last)) = fitted.ends else {
         return Ok(none("There is no open question."));
     };
@@ -196,13 +198,14 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     } else {
         ""
     };
+    let lines = lines(fitted.has_lines);
     let about = format!(
-        "{count} open questions.{rest} Answer one with answer_question: its session and seq."
+        "{count} open questions.{rest}{lines} Answer one with answer_question: its session and seq."
     );
     Ok(Answer::reading(&about, &fitted.elements).into())
 }
 
-fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
+fn of_session(session: &SessionName, board: &Board, after: Seq, max_tokens: u64) -> Outcome {
     let log = board.log(&LogName::Questions);
     let open = board.asked().open().iter().filter(|seq| **seq > after);
     let shown = |seq: &Seq| {
@@ -211,7 +214,7 @@ fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
     };
     let all: Vec<String> = open.filter_map(shown).take(LISTED_MAX + 1).collect();
     let text = format!("[{}]", all.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(","));
-    let fitted = fit(&text, TOKENS, Keep::First);
+    let fitted = fit(&text, max_tokens, Keep::First, path_of);
     let Some((_, last)) = fitted.ends else {
         return none(&format!("Session {session} has no open question."));
     };
@@ -219,10 +222,31 @@ fn of_session(session: &SessionName, board: &Board, after: Seq) -> Outcome {
     let seq = member(last, "seq").unwrap_or("0");
     let rest = if more { format!(" Later ones: after={seq}.") } else { String::new() };
     let about = format!(
-        "{} open questions of session {session}.{rest} Answer one with answer_question and its seq.",
-        fitted.elements.len()
+        "{} open questions of session {session}.{rest}{} Answer one with answer_question and its seq.",
+        fitted.elements.len(),
+        lines(fitted.has_lines)
     );
     Answer::reading(&about, &fitted.elements).into()
+}
+
+/// Returns the path of a question, under its session where the list has those of several.
+fn path_of(question: &str) -> String {
+    let seq = member(question, "seq").unwrap_or("0");
+    match member(question, "session") {
+        Some(session) => format!("{}/questions/{seq}", json::decode(session)),
+        None => format!("questions/{seq}"),
+    }
+}
+
+/// Returns how to read a question for which a line stands, if one does.
+const fn lines(has_lines: bool) -> &'static str {
+    match has_lines {
+        true => {
+            " A line with 'bytes' stands for a question that did not fit: the number in its path is its seq; read it with \
+                read_log (log questions), after=seq-1, before=seq+1 and the line's max_tokens."
+        }
+        false => "",
+    }
 }
 
 fn none(text: &str) -> Outcome {

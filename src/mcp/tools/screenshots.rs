@@ -13,8 +13,11 @@ use crate::api::offload::work;
 use crate::api::ops::logs;
 use crate::api::ops::screenshots::{Shown, image as image_of};
 use crate::api::refusal::{Refusal, invalid_field};
+use crate::api::signed_url::ImageAddresses;
 use crate::board::json::{self, Kind};
-use crate::board::{Board, Code, DataUrl, Image, LogName, Plan, Seq, forgiving_base64};
+use crate::board::{
+    Board, Code, DataUrl, Image, ImagesShown, LogName, Plan, Seq, forgiving_base64,
+};
 use crate::mcp::call::answer::{Answer, Failure, marked};
 use crate::mcp::call::arguments::pointer;
 use crate::mcp::call::{Call, Outcome, Running};
@@ -96,10 +99,28 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let seq = seq.or(newest).unwrap_or(Seq(1));
     let (entry, image) = image_of(&board, seq, None)?;
     let max_px = if full { FULL_PX } else { THUMBNAIL_PX };
-    let (media_type, bytes) = bytes_of(&session, &board, image, max_px).await?;
+    let item = cut(entry.item.text(), ITEM_BYTES_MAX);
     let about = format!("Screenshot {seq} of session {session}.");
-    let about = marked(&about, &cut(entry.item.text(), ITEM_BYTES_MAX));
-    Ok(Answer::text(about).image(STANDARD.encode(bytes), &media_type).into())
+    let size = image.bytes;
+    match call.visit.images {
+        ImagesShown::Inline => {
+            let (media_type, bytes) = bytes_of(&session, &board, image, max_px).await?;
+            let answer = Answer::text(marked(&about, &item));
+            Ok(answer.image(STANDARD.encode(bytes), &media_type).into())
+        }
+        ImagesShown::Url => {
+            let addresses = ImageAddresses::of(&call.service, None, &board, session.name());
+            let address = addresses.of_image(seq, image, Some(max_px));
+            let about = format!(
+                "{about} The image ({size} bytes) is at GET {address} of the board's server."
+            );
+            Ok(Answer::text(marked(&about, &item)).into())
+        }
+        ImagesShown::None => {
+            let about = format!("{about} The image ({size} bytes) is not shown here.");
+            Ok(Answer::text(marked(&about, &item)).into())
+        }
+    }
 }
 
 /// Returns an image in a form that models read, at most this long on its longest side.

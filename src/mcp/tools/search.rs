@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
-use super::reading::member;
+use super::reading::{Keep, fit, member};
 use crate::api::refusal::existing;
 use crate::api::search::SearchQuery;
 use crate::board::json;
@@ -40,11 +40,20 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     if count == 0 {
         return Ok(Answer::text("No entry has these words.").into());
     }
-    let about = format!(
-        "{count} hits, best first. Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1."
-    );
     let data = serde_json::to_string(&page).map_err(|_| ServiceError::Fault)?;
-    let hits: Vec<String> =
-        json::elements(member(&data, "hits").unwrap_or("[]")).map(str::to_owned).collect();
-    Ok(Answer::reading(&about, &hits).into())
+    let path = |hit: &str| {
+        let part = |name| json::decode(member(hit, name).unwrap_or_default());
+        format!("{}/{}/{}", part("session"), part("log"), part("seq"))
+    };
+    let hits = member(&data, "hits").unwrap_or("[]");
+    let fitted = fit(hits, call.visit.max_tokens, Keep::First, path);
+    let rest = match fitted.left_out {
+        0 => String::new(),
+        left_out => format!(" {left_out} more did not fit: use more words."),
+    };
+    let about = format!(
+        "{} hits, best first.{rest} Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1.",
+        fitted.elements.len()
+    );
+    Ok(Answer::reading(&about, &fitted.elements).into())
 }

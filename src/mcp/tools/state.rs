@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 
-use super::reading::{max_tokens, within};
+use super::reading::{fit_members, max_tokens, within};
 use crate::api::intake::input::optional;
 use crate::api::intake::kinds::Lifetime;
 use crate::api::offload::work;
@@ -21,8 +21,9 @@ const ABSENT: &str = "absent";
 /// The size of a sum or value that an answer repeats.
 const VALUE_BYTES_MAX: u64 = 1_000;
 
-/// The number of members that are named of a value that is cut.
-const MEMBERS_MAX: usize = 100;
+/// How to read a value whose members are shown.
+const MEMBERS: &str = ", so its members are shown. A line with 'bytes' stands for one that did not fit: read it with \
+    get_state and its path; a max_tokens as in the line shows it whole.";
 
 /// Takes a path; the whole state if it is absent or empty.
 fn path(call: &mut Call) -> Result<Option<StatePath>, Refusal> {
@@ -47,7 +48,7 @@ pub(crate) fn get_state(call: Call) -> Running {
 async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let path = path(&mut call)?.unwrap_or_else(StatePath::root);
-    let tokens = max_tokens(&mut call.arguments)?;
+    let tokens = max_tokens(&mut call)?;
     call.finish()?;
     let board = call.published(&session).await?.board;
     let value = state::value(&board, &path)?;
@@ -58,12 +59,17 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
         format!("State at '{path}', tag {}, session {session}, revision {revision}.", tag.bare());
     let mut shown = vec![within(&text, tokens)];
     if shown.first() != Some(&text) {
-        let names: Vec<&str> = value.members().map(|(name, _)| name).take(MEMBERS_MAX).collect();
-        shown.push(Facts::new().put("members", &names).as_str().to_owned());
-        about.push_str(&format!(
-            " It has {} bytes and is cut; read one of its 'members' instead, or raise max_tokens.",
-            text.len()
-        ));
+        about.push_str(&format!(" It has {} bytes and does not fit", text.len()));
+        let (members, left_out) = fit_members(&path, &value, tokens);
+        if members.is_empty() {
+            about.push_str(": it is cut. Raise max_tokens.");
+        } else {
+            shown = members;
+            about.push_str(MEMBERS);
+        }
+        if left_out > 0 {
+            about.push_str(&format!(" {left_out} more members were left out; raise max_tokens."));
+        }
     }
     Ok(Answer::reading(&about, &shown).into())
 }

@@ -39,7 +39,8 @@ pub(super) type Output = Sender<String>;
 pub(super) struct Identity<'a> {
     pub(super) session: Option<&'a str>,
     pub(super) agent: Option<&'a str>,
-    pub(super) tools: Option<&'a str>,
+    /// Further parameters: names, and values that need no encoding.
+    pub(super) options: &'a [(&'static str, String)],
 }
 
 /// A request of the host.
@@ -253,8 +254,8 @@ fn refusal_of(id: &Id, text: &[u8]) -> Option<String> {
 
 fn query(identity: Identity<'_>) -> String {
     let session = identity.session.map(|name| format!("session={}", encoded(name)));
-    let tools = identity.tools.map(|name| format!("tools={name}"));
-    let parameters: Vec<String> = session.into_iter().chain(tools).collect();
+    let options = identity.options.iter().map(|(name, value)| format!("{name}={value}"));
+    let parameters: Vec<String> = session.into_iter().chain(options).collect();
     if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) }
 }
 
@@ -267,12 +268,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_and_a_set_of_tools_are_parameters() {
-        let of = |session, tools| query(Identity { session, agent: Some("a"), tools });
-        assert_eq!(of(None, None), "");
-        assert_eq!(of(Some("a b/é&"), None), "?session=a%20b%2F%C3%A9%26");
-        assert_eq!(of(Some("s"), Some("all")), "?session=s&tools=all");
-        assert_eq!(of(None, Some("all")), "?tools=all");
+    fn a_session_and_options_are_parameters() {
+        let of = |session, options: &[_]| query(Identity { session, agent: Some("a"), options });
+        let (tools, size) = (("tools", "all".to_owned()), ("max_tokens", "500".to_owned()));
+        assert_eq!(of(None, &[]), "");
+        assert_eq!(of(Some("a b/é&"), &[]), "?session=a%20b%2F%C3%A9%26");
+        assert_eq!(of(Some("s"), &[tools.clone(), size]), "?session=s&tools=all&max_tokens=500");
+        assert_eq!(of(None, &[tools]), "?tools=all");
     }
 
     #[test]
