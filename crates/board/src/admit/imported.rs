@@ -139,7 +139,8 @@ pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign
         bounds.end(until.expires_at)?;
     }
     let ends = board.state.expiries().map(|(_, at)| at);
-    ends.chain(board.leases.iter().map(|(at, _)| *at)).try_for_each(|at| bounds.end(at))?;
+    ends.chain(board.claim_deadlines.iter().map(|(at, _)| *at))
+        .try_for_each(|at| bounds.end(at))?;
     check_size(board)
 }
 

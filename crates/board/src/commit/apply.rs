@@ -176,7 +176,7 @@ fn forget_images(board: &mut Board, images: &[Digest]) {
 
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Requests {
-        board.leases.clear();
+        board.claim_deadlines.clear();
         board.tasks = Tasks::default();
     }
     if *log == LogName::Questions {
@@ -194,9 +194,10 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
             let range = ranges.get(ranges.partition_point(|range| range.last < seq));
             range.is_some_and(|range| range.contains(seq))
         };
-        let gone: Vec<_> = board.leases.iter().filter(|(_, seq)| gone(*seq)).copied().collect();
+        let gone: Vec<_> =
+            board.claim_deadlines.iter().filter(|(_, seq)| gone(*seq)).copied().collect();
         for lease in gone {
-            board.leases.remove(&lease);
+            board.claim_deadlines.remove(&lease);
         }
     }
     if *log == LogName::Questions {
@@ -236,10 +237,10 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
 fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
     let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
     if let Some(before) = board.work(seq).and_then(lease) {
-        board.leases.remove(&before);
+        board.claim_deadlines.remove(&before);
     }
     if let Some(lease) = work.as_ref().and_then(lease) {
-        board.leases.insert(lease);
+        board.claim_deadlines.insert(lease);
     }
     board.edit_log(&LogName::Requests, |log| log.mark(seq, work, stamp));
     board.note_request(seq);

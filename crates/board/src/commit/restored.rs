@@ -116,6 +116,6 @@ pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
         board.edit_log(&LogName::Requests, |log| log.end_claims(revision));
         note_requests(board);
     }
-    board.leases = OrdSet::new();
+    board.claim_deadlines = OrdSet::new();
     board.fences_after = revision;
 }

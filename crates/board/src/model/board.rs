@@ -39,7 +39,7 @@ pub struct Board {
     /// The revision at which an agent was last registered, changed or removed.
     pub(crate) agents_changed: Revision,
     /// The deadlines of claims on requests.
-    pub(crate) leases: OrdSet<(Timestamp, Seq)>,
+    pub(crate) claim_deadlines: OrdSet<(Timestamp, Seq)>,
     pub(crate) asked: Asked,
     pub(crate) tasks: Tasks,
     pub(crate) checkpoints: OrdMap<CheckpointName, Checkpoint>,
@@ -109,7 +109,7 @@ impl Board {
             state: State::default(),
             agents: OrdMap::new(),
             agents_changed: Revision::default(),
-            leases: OrdSet::new(),
+            claim_deadlines: OrdSet::new(),
             asked: Asked::default(),
             tasks: Tasks::default(),
             checkpoints: OrdMap::new(),

@@ -20,7 +20,7 @@ impl Board {
     /// Returns the next deadline, if any.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        let lease = self.leases.get_min().map(|(at, _)| *at);
+        let lease = self.claim_deadlines.get_min().map(|(at, _)| *at);
         let times = [self.ends_at(), self.state.next_expiry(), lease, self.asked.next()];
         times.into_iter().flatten().min()
     }
@@ -31,9 +31,9 @@ impl Board {
         if self.ends_at().is_some_and(|at| at <= now) {
             return vec![Due::Session];
         }
-        let leases = self.leases.iter().take_while(|(at, _)| *at <= now);
+        let claim_deadlines = self.claim_deadlines.iter().take_while(|(at, _)| *at <= now);
         let paths = self.state.due(now, limit).into_iter().map(Due::State);
-        let claims = leases.map(|(_, seq)| Due::Claim(*seq));
+        let claims = claim_deadlines.map(|(_, seq)| Due::Claim(*seq));
         let questions = self.asked.due(now).map(Due::Question);
         paths.chain(claims).chain(questions).take(limit).collect()
     }

@@ -113,7 +113,7 @@ fn check(restored: Restored) -> Result<(), Misfit> {
     if admitted.is_ok() {
         check_asked(&after);
         assert_eq!(Board { oldest: after.oldest, ..rebased(&after) }, after);
-        assert!(after.leases.is_empty());
+        assert!(after.claim_deadlines.is_empty());
     }
     admitted
 }

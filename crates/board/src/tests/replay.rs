@@ -256,13 +256,14 @@ impl Play {
         let live = &self.live;
         let requests = live.log(&LogName::Requests).into_iter().flat_map(Log::iter);
         let claims = requests.filter_map(|entry| Some((entry.work.as_ref()?.claim()?, entry.seq)));
-        let leases: BTreeSet<_> = claims.map(|(claim, seq)| (claim.expires_at, seq)).collect();
-        assert!(leases.iter().eq(live.leases.iter()));
+        let claim_deadlines: BTreeSet<_> =
+            claims.map(|(claim, seq)| (claim.expires_at, seq)).collect();
+        assert!(claim_deadlines.iter().eq(live.claim_deadlines.iter()));
         let ttl = live.life().and_then(|life| life.settings.ttl);
         let end = ttl.map(|ttl| Timestamp(self.written_at.0 + ttl.ms()));
         let paths = live.state.expiries().map(|(_, at)| at);
         let awaited = live.asked.awaited.values().map(|awaited| awaited.expires_at);
-        let all = leases.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
+        let all = claim_deadlines.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
         check_asked(live);
         check_tasks(live);
         check_cost(live);

@@ -293,7 +293,7 @@ fn assert_as_then(board: &Board, then: &Board) {
         board.agents().iter().map(|(name, agent)| (name.clone(), strip(agent))).collect()
     };
     assert_eq!(agents(board), agents(then));
-    assert!(board.leases.is_empty() && !board.is_worked_on());
+    assert!(board.claim_deadlines.is_empty() && !board.is_worked_on());
     check_asked(board);
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A match is shown only if the entry is still on its board and matches the query there.
 
-mod follower;
 pub(super) mod indexer;
 mod progress;
+mod shared_follower;
 mod steps;
 
 use std::path::PathBuf;
@@ -27,9 +27,9 @@ use blackboard_search::{
     Words, log_key, log_of,
 };
 use blackboard_store::{Store, TextFound, TextLog, TextQuery};
-use follower::Follower;
 use indexer::Indexer;
 pub(super) use progress::Progress;
+use shared_follower::Follower;
 use steps::{author, searchable};
 
 /// The time between two looks for a session's texts.

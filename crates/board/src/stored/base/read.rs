@@ -219,7 +219,7 @@ impl BaseReader {
                 board.asked.update(seq, &entry.item);
             }
             if let Some(claim) = entry.work.as_deref().and_then(Work::claim) {
-                board.leases.insert((claim.expires_at, seq));
+                board.claim_deadlines.insert((claim.expires_at, seq));
             }
             if *name == LogName::Requests {
                 board.tasks.note(&entry);

@@ -2,9 +2,9 @@
 //!
 //! The data URL is cut out of the item and rebuilt exactly.
 
+mod check;
 mod data_url;
 mod limits;
-mod warning;
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::json;
 use crate::{Digest, InvalidItem, Item};
 
+pub use check::ImageWarning;
 pub use data_url::{DataUrl, forgiving_base64};
 pub use limits::{ANTHROPIC, COMMON_IMAGE_TYPES, GOOGLE, ImageLimits, OPENAI};
-pub use warning::ImageWarning;
 
 /// The largest image, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 20 << 20;

@@ -93,8 +93,8 @@ fn a_base_is_these_bytes_and_stays_so() {
     assert_eq!(questions.get(Seq(4)).unwrap().updated, updated);
     assert_eq!((board.agents().len(), board.checkpoints().len()), (2, 2));
     assert!(board.asked().open().iter().eq(&[Seq(2), Seq(5)]), "told by the items");
-    let leases: Vec<_> = board.leases.iter().copied().collect();
-    assert_eq!(leases, [(Timestamp(62_000), Seq(1))], "a lease is told by its claim");
+    let claim_deadlines: Vec<_> = board.claim_deadlines.iter().copied().collect();
+    assert_eq!(claim_deadlines, [(Timestamp(62_000), Seq(1))], "a lease is told by its claim");
     let default = board.asked().awaited(Seq(2)).unwrap().default.as_deref();
     assert_eq!((default, board.asked().awaited(Seq(4))), (Some("no \"answer\""), None));
     let keys: Vec<_> = board.keys().iter().map(|(key, _)| &**key).collect();

@@ -16,7 +16,7 @@ use crate::{BoardCommand, LogCommand, SessionCommand};
 fn check_sound(board: &Board) {
     let pending = Filter { pending: true, ..Filter::default() };
     let memories = board.memories.keys().cloned().map(LogName::Memory);
-    let (mut leases, mut open, mut bytes) = (BTreeSet::new(), BTreeSet::new(), 0);
+    let (mut claim_deadlines, mut open, mut bytes) = (BTreeSet::new(), BTreeSet::new(), 0);
     for name in LogName::BOARD.into_iter().chain(memories) {
         let log = board.log(&name).unwrap();
         assert!(log.iter().map(|entry| entry.seq).is_sorted_by(|a, b| a < b));
@@ -32,7 +32,7 @@ fn check_sound(board: &Board) {
                 assert!(json::syntax(shown.as_bytes()).is_ok(), "{shown}");
             }
             assert!(name == LogName::Requests || entry.work.is_none());
-            leases.extend(entry.work.as_deref().and_then(Work::claim).map(|claim| {
+            claim_deadlines.extend(entry.work.as_deref().and_then(Work::claim).map(|claim| {
                 assert!(claim.fence <= board.revision);
                 (claim.expires_at, entry.seq)
             }));
@@ -43,7 +43,7 @@ fn check_sound(board: &Board) {
         }
         assert_eq!(log.bytes(), log.iter().map(|entry| entry.bytes()).sum::<u64>());
     }
-    assert!(leases.iter().eq(&board.leases) && open.iter().eq(&board.asked.open));
+    assert!(claim_deadlines.iter().eq(&board.claim_deadlines) && open.iter().eq(&board.asked.open));
     let by_time = board.asked.awaited.iter().map(|(seq, awaited)| (awaited.expires_at, *seq));
     assert!(by_time.collect::<BTreeSet<_>>().iter().eq(&board.asked.by_time));
     assert!(board.asked.awaited.keys().all(|seq| open.contains(seq)));

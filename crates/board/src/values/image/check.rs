@@ -1,4 +1,4 @@
-//! Warnings about images that were accepted but that no model is shown, or not as they are.
+//! The check that a model can be shown an image: warnings about those that it is not shown, or not as they are.
 
 use blackboard_thumbnail::{
     Bounds, IMAGE_TYPES, Undecodable, image_type_names, is_cut, probe, recognise,
