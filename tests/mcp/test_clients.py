@@ -435,7 +435,8 @@ async def test_a_host_asks_its_own_user(connect: Connect, server: Server, sessio
     assert asked == ["Which file?"]
     assert result.facts.get("answer") == said
     (entry,) = server.board(session).entries("questions")
-    assert entry["item"]["answer"] == said
+    # Who declines leaves the question to others.
+    assert entry["item"].get("answer") == said
 
 
 @pytest.mark.skipif(not IS_RECENT, reason="the newer SDK follows resources")

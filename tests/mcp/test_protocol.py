@@ -257,6 +257,17 @@ async def test_a_host_without_a_user_waits_for_the_board(server: Server, session
         assert facts(await waiting)["answer"] == "said on the board"
 
 
+async def test_a_user_who_declines_leaves_the_question_to_others(server: Server, session: str) -> None:
+    """Copilot CLI 1.0.102 declines at once where it has no terminal."""
+    async with server.raw(query=f"?session={session}") as raw:
+        state = (await elicit(raw, here(None, None)))["requestState"]
+        told = facts(await elicit(raw, here({"action": "decline"}, state)))
+        assert (told["answered"], told["declined"]) == (False, True)
+        assert "seq=1" in told["next"]
+        server.board(session).answer(1, "said on the board")
+        assert facts(await raw.call("ask_person", {"seq": 1}))["answer"] == "said on the board"
+
+
 async def test_a_forged_state_is_refused(server: Server, session: str) -> None:
     async with server.raw(query=f"?session={session}") as raw:
         state = (await elicit(raw, here(None, None)))["requestState"]

@@ -19,7 +19,7 @@ use crate::auth::Caller;
 use crate::board::{AgentName, Code, Seq, SessionId, SessionName};
 use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
-use crate::mcp::call::answer::Failure;
+use crate::mcp::call::answer::{Facts, Failure};
 use crate::service::SessionHandle;
 
 /// The domain of signatures: the first bytes of each signed message.
@@ -78,13 +78,22 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
             let none = || invalid_field("/inputResponses".to_owned(), "expected an answer");
             Answering { answer: Some(answer.ok_or_else(none)?.to_owned()), skip: None }
         }
-        Some("decline") => Answering { answer: None, skip: Some(()) },
+        // It is this user who declines, or a host that has none: the question is for others too.
+        Some("decline") => return Ok(declined(seq).into()),
         // A host without a user cancels at once: somebody else may answer on the board.
         _ => return waited(&call, Asked { session, seq }, deadline).await,
     };
     ended(call, session.clone(), agent, seq, answering).await?;
     let published = session.published().await?.ok_or_else(|| no_session(session.name()))?;
     Ok(answer_facts(question(&published.board, seq)?).into())
+}
+
+/// Tells that the host's user does not answer.
+fn declined(seq: Seq) -> Facts {
+    let next = format!(
+        "the host's user declined; the question stays open for others: call ask_person with seq={seq} to wait, or go on without an answer"
+    );
+    Facts::new().put("seq", &seq).put("answered", &false).put("declined", &true).next(&next)
 }
 
 fn session_id(session: &SessionHandle) -> Option<SessionId> {

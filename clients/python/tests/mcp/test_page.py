@@ -1,4 +1,4 @@
-"""Snippets of the guide for agent hosts, run unchanged."""
+"""Snippets of the guides for agent hosts and frameworks, run unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_page_runs(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setenv("BLACKBOARD_TOKEN", "the server needs none")
     assert not called(url, "append_items", {"log": "requests", "items": ["print"]})["isError"]
     model = ScriptedModel([[function_call("claim_request", {}, call_id="c1")], [assistant_message("done")]])
-    run_page("mcp.md", instead=("http://127.0.0.1:8733", url), model=model)
+    run_page("frameworks.md", instead=("http://127.0.0.1:8733", url), only=("OpenAI", "LangGraph"), model=model)
     answer, overview = capsys.readouterr().out.split("\n", 1)
     assert answer == "done"
     assert "finish_request with seq=1" in str(model.calls[1])
@@ -32,9 +32,9 @@ def test_the_page_runs(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_the_configurations_are_json() -> None:
-    blocks = re.findall(r"```json\n(.*?)```", (PAGES / "mcp.md").read_text(), re.DOTALL)
-    assert len(blocks) == 4
+    blocks = re.findall(r"```json\n(.*?)```", (PAGES / "hosts.md").read_text(), re.DOTALL)
+    assert len(blocks) == 5
     for block in blocks:
         servers = json.loads(block)
-        named = servers.get("mcpServers") or servers["servers"]
+        named = servers.get("mcpServers") or servers.get("servers") or servers["mcp"]
         assert "blackboard" in named
