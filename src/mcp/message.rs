@@ -11,7 +11,7 @@ use axum::response::Response;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 
 use super::call::arguments::RawArguments;
-use super::catalog::tool;
+use super::catalog::{Definition, tool};
 use crate::api::offload::work;
 use crate::board::json::tokens::Tokens;
 use crate::board::json::{self, Kind};
@@ -50,6 +50,8 @@ const METHODS: [&str; 14] = [
 pub(super) struct Received {
     /// The message for the library.
     pub(super) message: Bytes,
+    /// The board's tool that is called.
+    pub(super) tool: Option<&'static Definition>,
     /// The arguments of a tool, which the message is without.
     pub(super) arguments: Option<RawArguments>,
 }
@@ -71,27 +73,32 @@ fn look(body: &Bytes, extra: bool) -> Result<Received, ErrorData> {
     let text = document(body)?;
     let Some(Called { name, arguments }) = Called::of(text) else {
         check_outside(text)?;
-        return Ok(Received { message: body.clone(), arguments: None });
+        return Ok(Received { message: body.clone(), tool: None, arguments: None });
     };
-    let is_known = tool(&name).is_some();
-    if extra && !is_known {
+    let tool = tool(&name);
+    let Some(arguments) = arguments else {
+        check_outside(text)?;
+        return Ok(Received { message: body.clone(), tool, arguments: None });
+    };
+    if extra && tool.is_none() {
         check(text)?;
-        return Ok(Received { message: body.clone(), arguments: None });
+        return Ok(Received { message: body.clone(), tool, arguments: None });
     }
     let message = without_arguments(text);
     check_outside(&message)?;
-    if !is_known {
-        return Ok(Received { message: message.into(), arguments: None });
+    let message = message.into();
+    if tool.is_none() {
+        return Ok(Received { message, tool, arguments: None });
     }
     check(arguments)?;
     let arguments = RawArguments::new(body.slice_ref(arguments.as_bytes()));
-    Ok(Received { message: message.into(), arguments: Some(arguments) })
+    Ok(Received { message, tool, arguments: Some(arguments) })
 }
 
-/// A call of a tool with arguments.
+/// A call of a tool.
 struct Called<'a> {
     name: Cow<'a, str>,
-    arguments: &'a str,
+    arguments: Option<&'a str>,
 }
 
 impl<'a> Called<'a> {
@@ -101,8 +108,9 @@ impl<'a> Called<'a> {
         let method = json::get(message, "method").filter(text).map(json::decode)?;
         let params = json::get(message, "params").filter(|_| method == CALL)?;
         let name = json::get(params, "name").filter(text).map(json::decode)?;
-        let arguments = json::get(params, "arguments")?;
-        (json::kind(arguments) == Kind::Object).then_some(Self { name, arguments })
+        let arguments = json::get(params, "arguments");
+        let is_call = arguments.is_none_or(|value| json::kind(value) == Kind::Object);
+        is_call.then_some(Self { name, arguments })
     }
 }
 
