@@ -22,6 +22,9 @@ use crate::board::{ITEM_BYTES_MAX, Seq, json};
 /// The maximum number of arguments of a call, repeated ones counted once. No tool has as many.
 const ARGUMENTS_MAX: usize = 64;
 
+/// The argument that names a call, so that a repeat is told the first answer.
+const KEY: &str = "/idempotency_key";
+
 /// The text of the arguments in a request's body, an object. It keeps the body.
 #[derive(Clone)]
 pub(crate) struct RawArguments(Bytes);
@@ -68,7 +71,9 @@ impl Arguments {
             said.push((pointer.clone(), member.value));
             left.push((pointer, conformed(properties, &name, member.value)?));
         }
-        let said = hash(said);
+        // Only a keyed call is compared with earlier ones.
+        let is_keyed = said.iter().any(|(name, _)| name == KEY);
+        let said = if is_keyed { hash(said) } else { [0; 32] };
         Ok(Self { left, known: Vec::new(), said })
     }
 
@@ -77,7 +82,7 @@ impl Arguments {
         Self { left: Vec::new(), known: Vec::new(), said: [0; 32] }
     }
 
-    /// Returns the hash of all arguments except the idempotency key, in any order.
+    /// Returns the hash of all arguments except the idempotency key, in any order; zero of a call without the key.
     pub(crate) const fn said(&self) -> [u8; 32] {
         self.said
     }
@@ -220,7 +225,7 @@ impl Source for Arguments {
 
 /// Hashes arguments, as they were sent, for the fingerprint of a keyed call.
 fn hash(mut all: Vec<(String, &str)>) -> [u8; 32] {
-    all.retain(|(name, _)| name != "/idempotency_key");
+    all.retain(|(name, _)| name != KEY);
     all.sort();
     let mut said = Fingerprint::default();
     for (name, value) in &all {
