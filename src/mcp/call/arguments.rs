@@ -90,8 +90,9 @@ impl Arguments {
     /// Takes an argument as JSON text, null included.
     pub(crate) fn json(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
-        let pointer = child("", &format!("\"{name}\""));
-        let index = self.left.iter().position(|(known, _)| *known == pointer)?;
+        // No name of an argument needs escaping.
+        let index =
+            self.left.iter().position(|(known, _)| known.strip_prefix('/') == Some(name))?;
         Some(self.left.swap_remove(index).1)
     }
 
