@@ -112,6 +112,9 @@ impl Door {
 /// Reads a missing `Accept`, and one that takes JSON, as the two media types that the protocol's library insists on, so
 /// that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or listens.
 fn accept_anything(headers: &mut HeaderMap) {
+    if headers.get(header::ACCEPT) == Some(&ACCEPTED) {
+        return;
+    }
     let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     if MediaType::JSON.weight(ranges).is_none_or(|weight| weight > 0.0) {
         headers.insert(header::ACCEPT, ACCEPTED);
