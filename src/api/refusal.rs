@@ -185,8 +185,11 @@ impl Place {
 
 /// Returns the JSON pointer (RFC 6901) of a member, given the literal of its name.
 pub(crate) fn child(parent: &str, name: &str) -> String {
-    let name = json::decode(name).replace('~', "~0").replace('/', "~1");
-    format!("{parent}/{name}")
+    let name = json::decode(name);
+    match name.contains(['~', '/']) {
+        true => [parent, "/", &name.replace('~', "~0").replace('/', "~1")].concat(),
+        false => [parent, "/", &name].concat(),
+    }
 }
 
 /// Refuses an invalid item.

@@ -345,6 +345,11 @@ impl Definition {
         self.effect == Effect::Reads
     }
 
+    /// Returns true if a call may wait for something to happen.
+    pub(super) fn waits(&self) -> bool {
+        crate::board::json::get(self.properties, "wait_s").is_some()
+    }
+
     /// Returns the scope that the tool needs at least.
     fn scope(&self) -> Scope {
         if self.reads() { Scope::Read } else { Scope::Write }

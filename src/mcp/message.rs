@@ -11,7 +11,7 @@ use axum::response::Response;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
 
 use super::call::arguments::RawArguments;
-use super::catalog::tool;
+use super::catalog::{Definition, tool};
 use crate::api::offload::work;
 use crate::board::json::tokens::Tokens;
 use crate::board::json::{self, Kind};
@@ -24,6 +24,9 @@ const OUTSIDE_TOKENS_MAX: usize = 1_000;
 
 /// The maximum size of what stands outside a tool's arguments.
 const OUTSIDE_BYTES_MAX: usize = 256 << 10;
+
+/// The room that is made for what stands outside the arguments. Most messages have less.
+const OUTLINE_BYTES: usize = 1 << 10;
 
 /// The method that calls a tool.
 const CALL: &str = "tools/call";
@@ -50,6 +53,8 @@ const METHODS: [&str; 14] = [
 pub(super) struct Received {
     /// The message for the library.
     pub(super) message: Bytes,
+    /// The board's tool that is called.
+    pub(super) tool: Option<&'static Definition>,
     /// The arguments of a tool, which the message is without.
     pub(super) arguments: Option<RawArguments>,
 }
@@ -69,40 +74,94 @@ pub(super) async fn received(body: Bytes, extra: bool) -> Result<Received, Box<R
 /// Takes the arguments of a tool out of a message. Those of a tool that does not exist are dropped unread.
 fn look(body: &Bytes, extra: bool) -> Result<Received, ErrorData> {
     let text = document(body)?;
-    let Some(Called { name, arguments }) = Called::of(text) else {
+    let outline = Outline::of(text);
+    let name = outline.tool();
+    let tool = name.as_deref().and_then(tool);
+    let arguments = outline.arguments.filter(|_| name.is_some());
+    let whole = Received { message: body.clone(), tool, arguments: None };
+    let Some(arguments) = arguments else {
         check_outside(text)?;
-        return Ok(Received { message: body.clone(), arguments: None });
+        return Ok(whole);
     };
-    let is_known = tool(&name).is_some();
-    if extra && !is_known {
+    if extra && tool.is_none() {
         check(text)?;
-        return Ok(Received { message: body.clone(), arguments: None });
+        return Ok(whole);
     }
-    let message = without_arguments(text);
-    check_outside(&message)?;
-    if !is_known {
-        return Ok(Received { message: message.into(), arguments: None });
+    check_outside(&outline.outside)?;
+    let message = outline.outside.into();
+    if tool.is_none() {
+        return Ok(Received { message, tool, arguments: None });
     }
     check(arguments)?;
     let arguments = RawArguments::new(body.slice_ref(arguments.as_bytes()));
-    Ok(Received { message: message.into(), arguments: Some(arguments) })
+    Ok(Received { message, tool, arguments: Some(arguments) })
 }
 
-/// A call of a tool with arguments.
-struct Called<'a> {
-    name: Cow<'a, str>,
-    arguments: &'a str,
+/// The parts of a message, as literals. The last of repeated members counts.
+#[derive(Default)]
+struct Outline<'a> {
+    method: Option<&'a str>,
+    name: Option<&'a str>,
+    arguments: Option<&'a str>,
+    /// The message without the arguments in its parameters.
+    outside: String,
 }
 
-impl<'a> Called<'a> {
-    /// Reads a message; `None` if it calls no tool, or its arguments are no object.
-    fn of(message: &'a str) -> Option<Self> {
+impl<'a> Outline<'a> {
+    fn of(message: &'a str) -> Self {
+        let mut outline = Self::default();
+        outline.outside.reserve(message.len().min(OUTLINE_BYTES));
+        outline.outside.push('{');
+        for member in json::members(message) {
+            let name = json::decode(member.name);
+            outline.begin(member.name);
+            if name == "params" {
+                outline.take_params(member.value);
+                continue;
+            }
+            if name == "method" {
+                outline.method = Some(member.value);
+            }
+            outline.outside.push_str(member.value);
+        }
+        outline.outside.push('}');
+        outline
+    }
+
+    fn take_params(&mut self, params: &'a str) {
+        (self.name, self.arguments) = (None, None);
+        self.outside.push('{');
+        for member in json::members(params) {
+            let name = json::decode(member.name);
+            if name == "arguments" {
+                self.arguments = Some(member.value);
+                continue;
+            }
+            if name == "name" {
+                self.name = Some(member.value);
+            }
+            self.begin(member.name);
+            self.outside.push_str(member.value);
+        }
+        self.outside.push('}');
+    }
+
+    /// Begins a member with its name.
+    fn begin(&mut self, name: &str) {
+        if !self.outside.ends_with('{') {
+            self.outside.push(',');
+        }
+        self.outside.push_str(name);
+        self.outside.push(':');
+    }
+
+    /// Returns the name of the tool that is called; `None` if none is, or its arguments are no object.
+    fn tool(&self) -> Option<Cow<'a, str>> {
         let text = |literal: &&str| json::kind(literal) == Kind::String;
-        let method = json::get(message, "method").filter(text).map(json::decode)?;
-        let params = json::get(message, "params").filter(|_| method == CALL)?;
-        let name = json::get(params, "name").filter(text).map(json::decode)?;
-        let arguments = json::get(params, "arguments")?;
-        (json::kind(arguments) == Kind::Object).then_some(Self { name, arguments })
+        let method = self.method.filter(text).map(json::decode);
+        let is_call = method.is_some_and(|method| method == CALL)
+            && self.arguments.is_none_or(|value| json::kind(value) == Kind::Object);
+        self.name.filter(|_| is_call).filter(text).map(json::decode)
     }
 }
 
@@ -121,27 +180,9 @@ fn document(body: &[u8]) -> Result<&str, ErrorData> {
     }
 }
 
-/// Returns a message without the arguments in its parameters.
-fn without_arguments(message: &str) -> String {
-    let mut outside = String::from("{");
-    for member in json::members(message) {
-        if outside.len() > 1 {
-            outside.push(',');
-        }
-        outside.push_str(member.name);
-        outside.push(':');
-        match json::decode(member.name).as_ref() {
-            "params" => outside.push_str(&json::select(member.value, |name| name != "arguments")),
-            _ => outside.push_str(member.value),
-        }
-    }
-    outside.push('}');
-    outside
-}
-
 /// Refuses a message or arguments of too many values.
 fn check(text: &str) -> Result<(), ErrorData> {
-    if Tokens::new(text).nth(TOKENS_MAX).is_some() {
+    if has_more(text, TOKENS_MAX) {
         return Err(invalid(format!(
             "the message has more than {TOKENS_MAX} names, values and brackets; send less at once"
         )));
@@ -152,13 +193,18 @@ fn check(text: &str) -> Result<(), ErrorData> {
 /// Refuses too much outside a tool's arguments.
 fn check_outside(text: &str) -> Result<(), ErrorData> {
     let is_large = text.len() > OUTSIDE_BYTES_MAX;
-    if is_large || Tokens::new(text).nth(OUTSIDE_TOKENS_MAX).is_some() {
+    if is_large || has_more(text, OUTSIDE_TOKENS_MAX) {
         return Err(invalid(format!(
             "the message has more than {OUTSIDE_BYTES_MAX} bytes, or more than {OUTSIDE_TOKENS_MAX} names, values and \
              brackets, outside a tool's 'arguments'; send less there"
         )));
     }
     Ok(())
+}
+
+/// Returns true if a text has more tokens, each of which has a byte at least.
+fn has_more(text: &str, tokens: usize) -> bool {
+    text.len() > tokens && Tokens::new(text).nth(tokens).is_some()
 }
 
 /// Replaces the library's answer to a message that it cannot read.

@@ -7,6 +7,7 @@
 mod call;
 mod catalog;
 mod completion;
+mod direct;
 mod extra;
 mod instructions;
 mod message;
@@ -29,6 +30,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use crate::accept::MediaType;
 use crate::fairness::Client;
 use crate::service::Service;
+use direct::Direct;
 pub use extra::{Context, Extra, Maybe};
 use server::Server;
 
@@ -67,35 +69,52 @@ pub fn answer_with(service: &Service, extra: Option<Arc<dyn Extra>>) -> Answer {
     let has_extra = extra.is_some();
     let server = Server::new(service.clone(), extra);
     let sessions = Arc::new(NeverSessionManager::default());
-    let protocol = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Arc::new(move |mut request| {
-        let protocol = protocol.clone();
+    let of_library = server.clone();
+    let protocol = StreamableHttpService::new(move || Ok(of_library.clone()), sessions, config);
+    let door = Arc::new(Door { server, protocol, has_extra });
+    Arc::new(move |request| Arc::clone(&door).answer(request).boxed())
+}
+
+/// The door: the board's side, and the protocol's library.
+struct Door {
+    server: Server,
+    protocol: StreamableHttpService<Server, NeverSessionManager>,
+    has_extra: bool,
+}
+
+impl Door {
+    async fn answer(self: Arc<Self>, request: axum::http::Request<Bytes>) -> Response {
+        let (mut parts, mut body) = request.into_parts();
         // The protocol's library runs each request in a task of its own, which knows no client.
-        request.extensions_mut().insert(Client::current());
-        accept_anything(request.headers_mut());
-        let is_json = is_json(request.headers());
-        async move {
-            if is_json {
-                let body = std::mem::take(request.body_mut());
-                let received = match message::received(body, has_extra).await {
-                    Ok(received) => received,
-                    Err(refusal) => return *refusal,
-                };
-                *request.body_mut() = received.message;
-                if let Some(arguments) = received.arguments {
-                    request.extensions_mut().insert(arguments);
-                }
+        parts.extensions.insert(Client::current());
+        accept_anything(&mut parts.headers);
+        let is_json = is_json(&parts.headers);
+        if is_json {
+            let received = match message::received(body, self.has_extra).await {
+                Ok(received) => received,
+                Err(refusal) => return *refusal,
+            };
+            if let Some(direct) = Direct::of(&parts, &received) {
+                return direct.answer(&self.server).await;
             }
-            let answer = protocol.handle(request.map(Full::new)).await;
-            message::answered(answer.map(Body::new), is_json)
+            body = received.message;
+            if let Some(arguments) = received.arguments {
+                parts.extensions.insert(arguments);
+            }
         }
-        .boxed()
-    })
+        let request = axum::http::Request::from_parts(parts, Full::new(body));
+        // Boxed, since few calls need it.
+        let answer = Box::pin(self.protocol.handle(request)).await;
+        message::answered(answer.map(Body::new), is_json)
+    }
 }
 
 /// Reads a missing `Accept`, and one that takes JSON, as the two media types that the protocol's library insists on, so
 /// that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or listens.
 fn accept_anything(headers: &mut HeaderMap) {
+    if headers.get(header::ACCEPT) == Some(&ACCEPTED) {
+        return;
+    }
     let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     if MediaType::JSON.weight(ranges).is_none_or(|weight| weight > 0.0) {
         headers.insert(header::ACCEPT, ACCEPTED);

@@ -1,5 +1,6 @@
 //! The protocol's requests, each answered alone.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
@@ -14,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use tokio_util::sync::CancellationToken;
 
 use super::call::Outcome;
 use super::call::answer::{Failure, refused, refused_request};
@@ -48,41 +50,22 @@ impl Server {
     }
 
     /// Runs a tool. Refusals are results, so that the model reads them.
-    async fn run(
-        &self,
-        definition: &'static Definition,
-        request: CallToolRequestParams,
-        context: Context,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let visit = visit(&context)?;
-        if !definition.is_shown(&visit) {
-            return Err(unknown_tool(definition.name));
-        }
-        let raw = context.extensions.get::<Parts>();
-        let raw = raw.and_then(|parts| parts.extensions.get::<RawArguments>()).cloned();
-        let capabilities = context.client_capabilities();
-        let client = Client {
-            takes_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
-            elicits: is_recent(&context)
-                && capabilities.as_ref().is_some_and(|client| client.elicitation.is_some()),
-            state: request.request_state,
-            inputs: request.input_responses,
-        };
-        let (share, caller, structured) = (visit.client, visit.caller.clone(), visit.structured);
-        let (gone, progress) = (visit.departed.child_token(), Progress::of(&context));
+    pub(super) async fn run(&self, asked: Asked) -> Result<CallToolResponse, ErrorData> {
+        let Asked { definition, visit, arguments, client, progress, cancelled } = asked;
+        let (caller, structured) = (visit.caller.clone(), visit.structured);
+        let gone = visit.departed.child_token();
         let (service, given_up) = (self.service.clone(), gone.clone());
-        let run = async move {
-            let arguments = Arguments::of(raw, definition.properties).await?;
+        let mut running = pin!(async move {
+            let arguments = Arguments::of(arguments, definition.properties).await?;
             let mut call = Call::new(service, visit, definition.name, arguments, client);
             call.gone = given_up;
             (definition.run)(call).await
-        };
-        let mut running = Box::pin(in_slices(share, run));
+        });
         // A write under way is finished; a wait ends at once.
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
             never = progress.tell() => match never {},
-            () = context.ct.cancelled() => {
+            () = cancelled.cancelled() => {
                 gone.cancel();
                 running.await
             }
@@ -103,6 +86,40 @@ impl Server {
             Err(Failure::Refused(refusal)) => Ok(refused(refusal, structured).into()),
             Err(Failure::Protocol(error)) => Err(error),
         }
+    }
+}
+
+/// A tool that is called, with all that the call comes with.
+pub(super) struct Asked {
+    pub(super) definition: &'static Definition,
+    pub(super) visit: Visit,
+    pub(super) arguments: Option<RawArguments>,
+    pub(super) client: Client,
+    pub(super) progress: Progress,
+    /// Cancelled when the protocol's library drops the request.
+    pub(super) cancelled: CancellationToken,
+}
+
+impl Asked {
+    /// Reads a call that the protocol's library passes on.
+    fn of(request: CallToolRequestParams, context: &Context) -> Result<Self, ErrorData> {
+        let definition = tool(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
+        let visit = visit(context)?;
+        if !definition.is_shown(&visit) {
+            return Err(unknown_tool(definition.name));
+        }
+        let parts = context.extensions.get::<Parts>();
+        let arguments = parts.and_then(|parts| parts.extensions.get::<RawArguments>()).cloned();
+        let capabilities = context.client_capabilities();
+        let client = Client {
+            takes_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
+            elicits: is_recent(context)
+                && capabilities.as_ref().is_some_and(|client| client.elicitation.is_some()),
+            state: request.request_state,
+            inputs: request.input_responses,
+        };
+        let (progress, cancelled) = (Progress::of(context), context.ct.clone());
+        Ok(Self { definition, visit, arguments, client, progress, cancelled })
     }
 }
 
@@ -180,8 +197,8 @@ impl ServerHandler for Server {
         if let Some(called) = self.extra.as_ref().and_then(|extra| extra.call(&request, &context)) {
             return called.await;
         }
-        let definition = tool(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
-        self.run(definition, request, context).await
+        let asked = Asked::of(request, &context)?;
+        in_slices(asked.visit.client, self.run(asked)).await
     }
 
     async fn list_resources(

@@ -15,9 +15,6 @@ use crate::service::{ServiceError, Unreachable};
 /// The largest whole number that every double keeps: 2^53 - 1.
 const DOUBLE_WHOLE_MAX: i64 = (1 << 53) - 1;
 
-/// The number of bytes of a hash in a mark.
-const MARK_BYTES: usize = 4;
-
 /// The maximum size of a refusal's sentence, which may repeat an argument.
 const DETAIL_BYTES_MAX: usize = 1 << 10;
 
@@ -75,7 +72,8 @@ pub(crate) fn marked(about: &str, data: &str) -> String {
     let mut mark = String::new();
     for salt in 0_u64.. {
         let hash = Sha256::new().chain_update(salt.to_be_bytes()).chain_update(data).finalize();
-        mark = hash.iter().take(MARK_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let beginning = hash.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        mark = format!("{beginning:08x}");
         if !data.contains(&mark) {
             break;
         }

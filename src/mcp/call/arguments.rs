@@ -22,6 +22,12 @@ use crate::board::{ITEM_BYTES_MAX, Seq, json};
 /// The maximum number of arguments of a call, repeated ones counted once. No tool has as many.
 const ARGUMENTS_MAX: usize = 64;
 
+/// The room that is made for arguments at first.
+const ARGUMENTS_USUAL: usize = 8;
+
+/// The argument that names a call, so that a repeat is told the first answer.
+const KEY: &str = "/idempotency_key";
+
 /// The text of the arguments in a request's body, an object. It keeps the body.
 #[derive(Clone)]
 pub(crate) struct RawArguments(Bytes);
@@ -53,23 +59,21 @@ impl Arguments {
     }
 
     fn read(text: &str, properties: &str) -> Result<Self, Refusal> {
-        let (mut left, mut said): (Vec<(String, String)>, _) = (Vec::new(), Vec::new());
+        let mut left: Vec<(String, String)> = Vec::with_capacity(ARGUMENTS_USUAL);
         for member in json::members(text) {
             let (name, pointer) = (json::decode(member.name), child("", member.name));
             // The last of repeated ones, as in Python.
-            if let Some(index) = left.iter().position(|(known, _)| *known == pointer) {
-                left.remove(index);
-                said.remove(index);
-            }
+            left.retain(|(known, _)| *known != pointer);
             if left.len() == ARGUMENTS_MAX {
                 let why = format!("expected at most {ARGUMENTS_MAX} arguments");
                 return Err(invalid_field(String::new(), why));
             }
-            said.push((pointer.clone(), member.value));
             left.push((pointer, conformed(properties, &name, member.value)?));
         }
-        let said = hash(said);
-        Ok(Self { left, known: Vec::new(), said })
+        // Only a keyed call is compared with earlier ones.
+        let is_keyed = left.iter().any(|(name, _)| name == KEY);
+        let said = if is_keyed { hash(text) } else { [0; 32] };
+        Ok(Self { left, known: Vec::with_capacity(ARGUMENTS_USUAL), said })
     }
 
     /// Creates no arguments.
@@ -77,7 +81,7 @@ impl Arguments {
         Self { left: Vec::new(), known: Vec::new(), said: [0; 32] }
     }
 
-    /// Returns the hash of all arguments except the idempotency key, in any order.
+    /// Returns the hash of all arguments except the idempotency key, in any order; zero of a call without the key.
     pub(crate) const fn said(&self) -> [u8; 32] {
         self.said
     }
@@ -85,8 +89,9 @@ impl Arguments {
     /// Takes an argument as JSON text, null included.
     pub(crate) fn json(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
-        let pointer = child("", &format!("\"{name}\""));
-        let index = self.left.iter().position(|(known, _)| *known == pointer)?;
+        // No name of an argument needs escaping.
+        let index =
+            self.left.iter().position(|(known, _)| known.strip_prefix('/') == Some(name))?;
         Some(self.left.swap_remove(index).1)
     }
 
@@ -114,7 +119,10 @@ impl Arguments {
         if value.len() > ITEM_BYTES_MAX {
             return Err(invalid_field(pointer(name), "is too long"));
         }
-        value_of(&value, DEPTH_MAX, &pointer(name))?;
+        // Only an escape can stand for a character that no board takes.
+        if value.contains('\\') {
+            value_of(&value, DEPTH_MAX, &pointer(name))?;
+        }
         Ok(Some(json::decode(&value).into_owned()))
     }
 
@@ -219,8 +227,14 @@ impl Source for Arguments {
 }
 
 /// Hashes arguments, as they were sent, for the fingerprint of a keyed call.
-fn hash(mut all: Vec<(String, &str)>) -> [u8; 32] {
-    all.retain(|(name, _)| name != "/idempotency_key");
+fn hash(text: &str) -> [u8; 32] {
+    let mut all: Vec<(String, &str)> = Vec::new();
+    for member in json::members(text) {
+        let name = child("", member.name);
+        all.retain(|(known, _)| *known != name);
+        all.push((name, member.value));
+    }
+    all.retain(|(name, _)| name != KEY);
     all.sort();
     let mut said = Fingerprint::default();
     for (name, value) in &all {

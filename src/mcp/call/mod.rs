@@ -275,21 +275,19 @@ impl Writing {
     }
 }
 
-/// Tells a client that a call is still under way.
-pub(crate) struct Progress {
-    peer: Peer<RoleServer>,
-    token: Option<ProgressToken>,
-}
+/// Tells a client that a call is still under way, if it asked for that.
+#[derive(Default)]
+pub(crate) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
 
 impl Progress {
-    /// Tells the client of a request, if it asked for that.
+    /// Tells the client of a request.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        Self { peer: context.peer.clone(), token: context.meta.get_progress_token() }
+        Self(context.meta.get_progress_token().map(|token| (context.peer.clone(), token)))
     }
 
     /// Sends notices until it is dropped.
     pub(crate) async fn tell(&self) -> Infallible {
-        let Some(token) = &self.token else { return std::future::pending().await };
+        let Some((peer, token)) = &self.0 else { return std::future::pending().await };
         let mut ticks = interval_at(Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut told = 0.0;
@@ -298,7 +296,7 @@ impl Progress {
             told += PROGRESS_EVERY.as_secs_f64();
             let progress = ProgressNotificationParam::new(token.clone(), told)
                 .with_message("waiting for a change of the board");
-            if self.peer.notify_progress(progress).await.is_err() {
+            if peer.notify_progress(progress).await.is_err() {
                 return std::future::pending().await;
             }
         }

@@ -66,11 +66,16 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Reads the request that carried a message.
+    /// Reads the request that carried a message, from the message's extensions.
     pub(crate) fn of(extensions: &Extensions) -> Result<Self, Refusal> {
-        let Some(parts) = extensions.get::<Parts>() else {
-            return Ok(Self::by(Caller::nobody()));
-        };
+        match extensions.get() {
+            Some(parts) => Self::of_request(parts),
+            None => Ok(Self::by(Caller::nobody())),
+        }
+    }
+
+    /// Reads the request that carries a message.
+    pub(crate) fn of_request(parts: &Parts) -> Result<Self, Refusal> {
         let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_else(Caller::nobody);
         let mut params = Params::parse(parts.uri.query().unwrap_or_default())?;
         let session = params.parsed("session")?;

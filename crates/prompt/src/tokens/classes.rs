@@ -99,6 +99,7 @@ impl Counts {
         counts
     }
 
+    #[inline]
     fn add(&mut self, class: Class, member: usize, count: usize) {
         if let Some(place) = self.0.get_mut(class as usize + member) {
             *place = place.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
@@ -150,9 +151,9 @@ impl Counts {
     fn signs(&mut self, bytes: &[u8]) -> usize {
         let mut length = 1;
         while let Some(rest) = bytes.get(length..) {
-            let is_sign = rest.first().is_some_and(u8::is_ascii_punctuation);
-            let follows_backslash = bytes.get(length - 1) == Some(&b'\\');
-            if !is_sign || (!follows_backslash && escaped(rest).is_some()) {
+            let Some(sign) = rest.first().filter(|byte| byte.is_ascii_punctuation()) else { break };
+            let begins = *sign == b'\\' && bytes.get(length - 1) != Some(&b'\\');
+            if begins && escaped(rest).is_some() {
                 break;
             }
             length += 1;
@@ -170,6 +171,16 @@ impl Counts {
 
     /// Counts a run of letters and digits.
     fn word(&mut self, rest: &str) -> usize {
+        let bytes = rest.as_bytes();
+        let small = run(bytes.get(1..).unwrap_or_default(), |byte| byte.is_ascii_lowercase());
+        let (piece, after) = bytes.split_at_checked(1 + small).unwrap_or((bytes, &[]));
+        let ends =
+            after.first().is_none_or(|next| next.is_ascii() && !next.is_ascii_alphanumeric());
+        if ends && piece.first().is_some_and(u8::is_ascii_alphabetic) {
+            // Most words are one piece.
+            self.piece(piece);
+            return piece.len();
+        }
         let length = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && !is_latin(c) && !is_mark(c))
             .unwrap_or(rest.len());
@@ -200,16 +211,22 @@ impl Counts {
         for c in word.chars() {
             self.add(Class::AccentedLetters, 0, 1);
             if c.is_ascii() {
-                self.letter(c as u8);
+                self.letters(&[c as u8]);
             } else {
                 self.add(Class::Script, Script::of(c) as usize, 1);
             }
         }
     }
 
-    fn letter(&mut self, byte: u8) {
-        if byte.is_ascii_alphabetic() {
-            self.add(Class::Letter, usize::from(byte.to_ascii_lowercase() - b'a'), 1);
+    /// Counts letters of ASCII.
+    fn letters(&mut self, letters: &[u8]) {
+        let first = Class::Letter as usize;
+        let Some(counts) = self.0.get_mut(first..first + LETTERS) else { return };
+        for letter in letters {
+            let index = usize::from((letter | 0x20).wrapping_sub(b'a'));
+            if let Some(count) = counts.get_mut(index) {
+                *count = count.saturating_add(1);
+            }
         }
     }
 
@@ -229,7 +246,7 @@ impl Counts {
             _ => {
                 self.add(Class::Word, length.min(WORD_LENGTHS) - 1, 1);
                 self.add(Class::WordRest, 0, length.saturating_sub(WORD_LENGTHS));
-                piece.iter().for_each(|byte| self.letter(*byte));
+                self.letters(piece);
                 if length >= 4 && piece.last().is_some_and(|last| b"aiou".contains(last)) {
                     self.add(Class::VowelEnd, 0, 1);
                 }

@@ -79,6 +79,9 @@ impl Sum for Cost {
     }
 }
 
+/// More than a byte of a text costs.
+const BYTE_MAX: Cost = Cost(4 * Cost::TOKEN);
+
 /// How much less than fits a beginning may have, in bytes.
 const PIECE_BYTES: usize = 64;
 
@@ -134,7 +137,8 @@ impl Estimator {
     /// Returns the length of a beginning of a text that costs no more than `max`. About 64 bytes more would not fit.
     #[must_use]
     pub fn beginning(&self, text: &str, max: Cost) -> usize {
-        if self.text(text) <= max {
+        let is_short = (text.len() as u64).saturating_mul(BYTE_MAX.0) <= max.0;
+        if is_short || self.text(text) <= max {
             return text.len();
         }
         let (mut fits, mut exceeds) = (0, text.len());

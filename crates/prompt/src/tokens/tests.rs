@@ -205,6 +205,22 @@ fn the_beginning_that_fits_costs_no_more() {
     }
 }
 
+fn assert_no_byte_costs_more(text: &str) {
+    for family in FAMILIES {
+        let cost = Estimator::of(family).text(text).0;
+        assert!(cost <= BYTE_MAX.0 * text.len() as u64, "{text:?}: {cost}");
+    }
+}
+
+#[test]
+fn no_character_costs_more_than_its_bytes() {
+    let rare = (0x500..=0x10_FFFF).step_by(61);
+    for c in (0..0x500).chain(rare).filter_map(char::from_u32) {
+        assert_no_byte_costs_more(&c.to_string());
+        assert_no_byte_costs_more(&format!("{c}{c}"));
+    }
+}
+
 proptest! {
     #[test]
     fn a_literal_costs_what_it_says(text in any::<String>(), units in "(\\\\u(d[89c]0[01]|00[048]1|0[08]00|4e2d)|x|\\\\n){0,8}") {
@@ -217,6 +233,12 @@ proptest! {
             let estimator = Estimator::of(family);
             prop_assert_eq!(estimator.literal(inside.as_bytes()), estimator.text(&said), "{}", inside);
         }
+    }
+
+    #[test]
+    fn no_text_costs_more_than_its_bytes(text in any::<String>(), word in "[a-zA-Z0-9 ]{0,8}") {
+        assert_no_byte_costs_more(&text);
+        assert_no_byte_costs_more(&word);
     }
 
     #[test]
