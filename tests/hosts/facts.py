@@ -36,6 +36,8 @@ def instructions(seen: Conversation, sent: str) -> str:
     if not lines:
         return "the server's are unknown"
     found = [line for line in lines if holds(text, line)]
+    if not found:
+        return "none"
     if len(found) == len(lines):
         return "whole"
     return "first line" if found == lines[:1] else f"{len(found)} of {len(lines)} lines"
