@@ -25,7 +25,8 @@ def holds(seen: str, sent: str) -> bool:
 def everything(seen: Conversation) -> str:
     """All text that a request shows, tools included."""
     shown = [part.text for part in seen.texts]
-    shown += [f"{tool.name} {tool.description} {json.dumps(tool.schema, default=str)}" for tool in seen.tools]
+    tools = [tool for tool in seen.tools if not tool.deferred]
+    shown += [f"{tool.name} {tool.description} {json.dumps(tool.schema, default=str)}" for tool in tools]
     return "\n".join(shown)
 
 
