@@ -26,7 +26,8 @@ class CopilotCli(Host):
     def command(self, place: Place, prompt: str) -> list[str]:
         # The program of the platform's package: the other one starts it.
         program = self.folder / "node_modules/@github/copilot-linux-x64/copilot"
-        return [str(program), "--allow-tool", "blackboard", "--output-format", "json", "-p", prompt]
+        output = ["-i"] if self.terminal else ["--output-format", "json", "-p"]
+        return [str(program), "--allow-tool", "blackboard", *output, prompt]
 
     def environment(self, place: Place) -> dict[str, str]:
         return {
@@ -54,4 +55,19 @@ class CopilotCliClaude(CopilotCli):
         return Call("tool_search_tool", json.dumps({"pattern": f"{tool}$"}), search=True)
 
 
-HOSTS = [CopilotCli(), CopilotCliClaude()]
+class CopilotCliOnTerminal(CopilotCli):
+    """The interactive mode: the folder is trusted by file; a person answers the question of `ask_here`."""
+
+    name = "copilot-cli-terminal"
+    terminal = True
+    think_s = 3.0
+
+    def write(self, place: Place) -> None:
+        super().write(place)
+        save(place.home / ".copilot" / "config.json", {"trustedFolders": [str(place.work)]})
+
+    def keys(self, screen: str) -> tuple[str, ...]:
+        return ("green", "\r") if "Whichsize?answer" in screen and "decline" in screen else ()
+
+
+HOSTS = [CopilotCli(), CopilotCliClaude(), CopilotCliOnTerminal()]
