@@ -23,6 +23,8 @@ class Tool:
     schema: Any = None
     namespace: str | None = None
     kind: str = "function"
+    # True where the host gives a tool to the provider only, which shows it to the model after a search.
+    deferred: bool = False
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Conversation:
         return None
 
     def tool(self, name: str) -> Tool | None:
-        """The tool of the board with this name, under whatever prefix the host gives it."""
-        exact = [tool for tool in self.tools if tool.name == name]
-        ends = [tool for tool in self.tools if tool.name.endswith(name)]
+        """The tool of the board with this name that the model sees, under whatever prefix the host gives it."""
+        ends = [tool for tool in self.tools if tool.name.endswith(name) and not tool.deferred]
+        exact = [tool for tool in ends if tool.name == name]
         return (exact or sorted(ends, key=lambda tool: len(tool.name)) or [None])[0]

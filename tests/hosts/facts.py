@@ -25,7 +25,8 @@ def holds(seen: str, sent: str) -> bool:
 def everything(seen: Conversation) -> str:
     """All text that a request shows, tools included."""
     shown = [part.text for part in seen.texts]
-    shown += [f"{tool.name} {tool.description} {json.dumps(tool.schema, default=str)}" for tool in seen.tools]
+    tools = [tool for tool in seen.tools if not tool.deferred]
+    shown += [f"{tool.name} {tool.description} {json.dumps(tool.schema, default=str)}" for tool in tools]
     return "\n".join(shown)
 
 
@@ -36,6 +37,8 @@ def instructions(seen: Conversation, sent: str) -> str:
     if not lines:
         return "the server's are unknown"
     found = [line for line in lines if holds(text, line)]
+    if not found:
+        return "none"
     if len(found) == len(lines):
         return "whole"
     return "first line" if found == lines[:1] else f"{len(found)} of {len(lines)} lines"

@@ -55,18 +55,27 @@ class Anthropic:
         seen = Conversation(texts=[Part("system", part.text) for part in parts(body.get("system"))])
         seen.formed = "format" in (body.get("output_config") or {}) or "output_format" in body
         for tool in body.get("tools", []):
-            seen.tools.append(Tool(tool["name"], tool.get("description", ""), tool.get("input_schema")))
+            found = Tool(tool["name"], tool.get("description", ""), tool.get("input_schema"))
+            found.deferred = tool.get("defer_loading", False)
+            seen.tools.append(found)
         for message in body["messages"]:
             content = message["content"]
             for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
                 if block["type"] == "tool_use":
                     seen.calls.append(Call(block["name"], dumps(block["input"]), block["id"]))
                 elif block["type"] == "tool_result":
-                    result = Result(block["tool_use_id"], parts(block.get("content")), block.get("is_error", False))
-                    seen.results.append(result)
+                    shown = parts(block.get("content"))
+                    seen.results.append(Result(block["tool_use_id"], shown, block.get("is_error", False)))
+                    self._found(shown, seen.tools)
                 elif block["type"] == "text":
                     seen.texts.append(Part(message["role"], block["text"]))
         return seen
+
+    def _found(self, content: list[Part], tools: list[Tool]) -> None:
+        """A search names the tools that the model sees from then on."""
+        names = [json.loads(part.text)["tool_name"] for part in content if part.kind == "tool_reference"]
+        for tool in tools:
+            tool.deferred = tool.deferred and tool.name not in names
 
     def _blocks(self, answer: Call | str) -> tuple[dict[str, Any], dict[str, Any]]:
         if isinstance(answer, str):
@@ -198,13 +207,18 @@ class Chat:
     def read(self, body: dict[str, Any]) -> Conversation:
         seen = Conversation(formed=(body.get("response_format") or {}).get("type") == "json_schema")
         for tool in body.get("tools") or []:
-            function = tool.get("function", tool)
+            function = tool.get(tool.get("type", "function"), tool)
             seen.tools.append(Tool(function["name"], function.get("description", ""), function.get("parameters")))
         for message in body["messages"]:
             if message["role"] == "tool":
                 seen.results.append(Result(message.get("tool_call_id", ""), parts(message["content"])))
                 continue
-            seen.texts.extend(Part(message["role"], part.text) for part in parts(message.get("content")))
+            for part in parts(message.get("content")):
+                if part.kind == "image" and seen.results and message["role"] == "user":
+                    # A result is text in this format, so that pictures come after it.
+                    seen.results[-1].parts.append(part)
+                else:
+                    seen.texts.append(Part(message["role"], part.text))
             for call in message.get("tool_calls") or []:
                 function = call["function"]
                 seen.calls.append(Call(function["name"], function["arguments"], call["id"]))
