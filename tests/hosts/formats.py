@@ -204,7 +204,12 @@ class Chat:
             if message["role"] == "tool":
                 seen.results.append(Result(message.get("tool_call_id", ""), parts(message["content"])))
                 continue
-            seen.texts.extend(Part(message["role"], part.text) for part in parts(message.get("content")))
+            for part in parts(message.get("content")):
+                if part.kind == "image" and seen.results and message["role"] == "user":
+                    # A result is text in this format, so that pictures come after it.
+                    seen.results[-1].parts.append(part)
+                else:
+                    seen.texts.append(Part(message["role"], part.text))
             for call in message.get("tool_calls") or []:
                 function = call["function"]
                 seen.calls.append(Call(function["name"], function["arguments"], call["id"]))
