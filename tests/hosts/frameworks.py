@@ -1,0 +1,30 @@
+"""Frameworks: a small agent each in `agents/`, as the framework's documents show it for streamable HTTP."""
+
+from __future__ import annotations
+
+from host import FOLDER, Host, Place
+
+
+class Framework(Host):
+    """Runs an agent, which has addresses and token from the environment, and the prompt as its argument."""
+
+    def __init__(self, name: str, agent: str, packages: tuple[str, ...]) -> None:
+        self.name, self.agent, self.pypi = name, FOLDER / "agents" / agent, packages  # type: ignore[misc]
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        return [self.program("python"), str(self.agent), prompt]
+
+    def environment(self, place: Place) -> dict[str, str]:
+        return {
+            "BOARD_URL": place.board,
+            "BLACKBOARD_TOKEN": place.token,
+            "OPENAI_BASE_URL": f"{place.model}/v1",
+            "OPENAI_API_KEY": "scripted",
+            "GOOGLE_GEMINI_BASE_URL": place.model,
+            "GOOGLE_API_KEY": "scripted",
+        }
+
+
+HOSTS = [
+    Framework("openai-agents", "openai_agents.py", ("openai-agents==0.24.0",)),
+]
