@@ -31,4 +31,5 @@ HOSTS = [
     Framework("openai-agents", "openai_agents.py", ("openai-agents==0.24.0",)),
     Framework("langchain-mcp-adapters", "langchain_adapters.py", (*LANGCHAIN, "langchain-mcp-adapters==0.3.2")),
     Framework("langchain-mcp", "langchain_mcp.py", (*LANGCHAIN, "langchain[mcp]==1.5.2")),
+    Framework("adk", "adk.py", ("google-adk[mcp]==2.13.0",)),
 ]
