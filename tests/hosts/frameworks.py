@@ -26,10 +26,13 @@ class Framework(Host):
 
 
 LANGCHAIN = ("langchain==1.5.2", "langchain-openai==1.7.4")
+# The package agent-framework brings forty more; its tools over MCP need the last two.
+AGENT_FRAMEWORK = ("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0", "mcp==2.3.0", "tenacity==9.1.4")
 
 HOSTS = [
     Framework("openai-agents", "openai_agents.py", ("openai-agents==0.24.0",)),
     Framework("langchain-mcp-adapters", "langchain_adapters.py", (*LANGCHAIN, "langchain-mcp-adapters==0.3.2")),
     Framework("langchain-mcp", "langchain_mcp.py", (*LANGCHAIN, "langchain[mcp]==1.5.2")),
     Framework("adk", "adk.py", ("google-adk[mcp]==2.13.0",)),
+    Framework("agent-framework", "agent_framework_agent.py", AGENT_FRAMEWORK),
 ]
