@@ -35,4 +35,5 @@ HOSTS = [
     Framework("langchain-mcp", "langchain_mcp.py", (*LANGCHAIN, "langchain[mcp]==1.5.2")),
     Framework("adk", "adk.py", ("google-adk[mcp]==2.13.0",)),
     Framework("agent-framework", "agent_framework_agent.py", AGENT_FRAMEWORK),
+    Framework("pydantic-ai", "pydantic_ai_agent.py", ("pydantic-ai-slim[openai,mcp]==2.66.0",)),
 ]
