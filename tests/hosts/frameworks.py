@@ -36,4 +36,5 @@ HOSTS = [
     Framework("adk", "adk.py", ("google-adk[mcp]==2.13.0",)),
     Framework("agent-framework", "agent_framework_agent.py", AGENT_FRAMEWORK),
     Framework("pydantic-ai", "pydantic_ai_agent.py", ("pydantic-ai-slim[openai,mcp]==2.66.0",)),
+    Framework("agno", "agno_agent.py", ("agno[mcp,openai]==3.1.10",)),
 ]
