@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from host import FOLDER, Host, Place
 
 
@@ -25,6 +28,20 @@ class Framework(Host):
         }
 
 
+class NodeFramework(Framework):
+    """An agent in JavaScript: it stands beside its packages, since imports are looked for there."""
+
+    def __init__(self, name: str, agent: str, packages: tuple[str, ...]) -> None:
+        super().__init__(name, agent, ())
+        self.npm = packages  # type: ignore[misc]
+
+    def write(self, place: Place) -> None:
+        shutil.copy(self.agent, self.folder)
+
+    def command(self, place: Place, prompt: str) -> list[str]:
+        return ["node", str(self.folder / Path(self.agent).name), prompt]
+
+
 LANGCHAIN = ("langchain==1.5.2", "langchain-openai==1.7.4")
 # The package agent-framework brings forty more; its tools over MCP need the last two.
 AGENT_FRAMEWORK = ("agent-framework-core==1.23.0", "agent-framework-openai==1.17.0", "mcp==2.3.0", "tenacity==9.1.4")
@@ -37,4 +54,5 @@ HOSTS = [
     Framework("agent-framework", "agent_framework_agent.py", AGENT_FRAMEWORK),
     Framework("pydantic-ai", "pydantic_ai_agent.py", ("pydantic-ai-slim[openai,mcp]==2.66.0",)),
     Framework("agno", "agno_agent.py", ("agno[mcp,openai]==3.1.10",)),
+    NodeFramework("ai-sdk", "ai_sdk.mjs", ("ai@7.0.173", "@ai-sdk/mcp@2.0.99", "@ai-sdk/openai-compatible@3.0.92")),
 ]
