@@ -15,13 +15,16 @@ use rmcp::model::{
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::ACCEPTED;
 use super::call::visit::Visit;
 use super::call::{Client, Progress};
 use super::message::Received;
 use super::server::{Asked, Server};
 
-/// The generation that a client of an earlier one names, or else means.
+/// The media types of answers.
+pub(super) const ACCEPTED: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+
+/// The header that names a client's generation; without it, one of the earlier.
 const VERSION: &str = "mcp-protocol-version";
 
 /// A call as the library reads it, without anything beside.
@@ -59,6 +62,7 @@ impl Direct {
             visit,
             arguments: received.arguments.clone(),
             client: Client::default(),
+            is_recent,
             progress: Progress::default(),
             cancelled: CancellationToken::new(),
         };
@@ -91,7 +95,9 @@ impl Direct {
 /// do not agree, or name another.
 fn is_recent(headers: &HeaderMap, meta: &RequestMetaObject, tool: &str) -> Option<bool> {
     let recent = ProtocolVersion::V_2026_07_28;
-    match (headers.get(VERSION), meta.protocol_version()) {
+    let mut named = headers.get_all(VERSION).iter();
+    let (first, None) = (named.next(), named.next()) else { return None };
+    match (first, meta.protocol_version()) {
         (None, None) => Some(false),
         (Some(named), None) => {
             let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
@@ -135,7 +141,7 @@ mod tests {
         Direct::of(&parts, &received).map(|direct| direct.is_recent)
     }
 
-    fn call(name: &str, meta: Value) -> Value {
+    fn call(name: &str, meta: &Value) -> Value {
         let params = json!({"name": name, "arguments": {"path": "a"}, "_meta": meta});
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     }
@@ -143,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn a_plain_call_is_direct_and_others_are_not() {
         let version = |version| ("mcp-protocol-version", version);
-        let plain = call("get_state", json!({}));
+        let plain = call("get_state", &json!({}));
         for (headers, direct_of) in [
             (&[][..], Some(false)),
             (&[version("2025-11-25")], Some(false)),
@@ -155,9 +161,12 @@ mod tests {
         let mut without_arguments = plain.clone();
         without_arguments["params"].as_object_mut().unwrap().remove("arguments");
         assert_eq!(direct(&[], &without_arguments).await, Some(false));
-        assert_eq!(direct(&[], &call("get_state", json!({"progressToken": 1}))).await, Some(false));
+        assert_eq!(
+            direct(&[], &call("get_state", &json!({"progressToken": 1}))).await,
+            Some(false)
+        );
         for tool in ["claim_request", "ask_person", "wait_for_change", "unknown"] {
-            assert_eq!(direct(&[], &call(tool, json!({}))).await, None, "{tool}");
+            assert_eq!(direct(&[], &call(tool, &json!({}))).await, None, "{tool}");
         }
         for (name, value) in [
             ("id", json!(null)),
@@ -185,7 +194,7 @@ mod tests {
             "io.modelcontextprotocol/protocolVersion": version,
             "io.modelcontextprotocol/clientCapabilities": {},
         });
-        let recent = call("get_state", meta.clone());
+        let recent = call("get_state", &meta);
         let headers = [
             ("mcp-protocol-version", version),
             ("mcp-method", "tools/call"),
@@ -205,7 +214,7 @@ mod tests {
         for member in meta.as_object().unwrap().keys() {
             let mut fewer = meta.clone();
             fewer.as_object_mut().unwrap().remove(member);
-            assert_eq!(direct(&headers, &call("get_state", fewer)).await, None, "{member}");
+            assert_eq!(direct(&headers, &call("get_state", &fewer)).await, None, "{member}");
         }
     }
 }

@@ -20,7 +20,7 @@ mod tools;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body_util::Full;
@@ -39,9 +39,6 @@ pub const PATH: &str = "/mcp";
 
 /// The maximum size of a request in bytes. The caller of the door limits it first.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
-
-/// The media types of answers.
-const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// Answers a request. Its extensions have the [`Caller`](crate::auth::Caller), and a
 /// [`CancellationToken`](tokio_util::sync::CancellationToken) that is cancelled when the client departs.
@@ -112,12 +109,12 @@ impl Door {
 /// Reads a missing `Accept`, and one that takes JSON, as the two media types that the protocol's library insists on, so
 /// that `curl --json` needs no header. An answer is an event stream only if the client asks for progress or listens.
 fn accept_anything(headers: &mut HeaderMap) {
-    if headers.get(header::ACCEPT) == Some(&ACCEPTED) {
+    if headers.get(header::ACCEPT) == Some(&direct::ACCEPTED) {
         return;
     }
     let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     if MediaType::JSON.weight(ranges).is_none_or(|weight| weight > 0.0) {
-        headers.insert(header::ACCEPT, ACCEPTED);
+        headers.insert(header::ACCEPT, direct::ACCEPTED);
     }
 }
 

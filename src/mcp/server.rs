@@ -8,10 +8,10 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool, UpdateTaskParams,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -51,7 +51,7 @@ impl Server {
 
     /// Runs a tool. Refusals are results, so that the model reads them.
     pub(super) async fn run(&self, asked: Asked) -> Result<CallToolResponse, ErrorData> {
-        let Asked { definition, visit, arguments, client, progress, cancelled } = asked;
+        let Asked { definition, visit, arguments, client, is_recent, progress, cancelled } = asked;
         let (caller, structured) = (visit.caller.clone(), visit.structured);
         let gone = visit.departed.child_token();
         let (service, given_up) = (self.service.clone(), gone.clone());
@@ -79,13 +79,15 @@ impl Server {
                 outcome
             }
         };
-        match outcome {
-            Ok(Outcome::Answer(answer)) => Ok(answer.into_result(structured).into()),
-            Ok(Outcome::Task(task)) => Ok((*task).into()),
-            Ok(Outcome::Input(input)) => Ok((*input).into()),
-            Err(Failure::Refused(refusal)) => Ok(refused(refusal, structured).into()),
-            Err(Failure::Protocol(error)) => Err(error),
-        }
+        let mut result = match outcome {
+            Ok(Outcome::Answer(answer)) => answer.into_result(structured),
+            Ok(Outcome::Task(task)) => return Ok((*task).into()),
+            Ok(Outcome::Input(input)) => return Ok((*input).into()),
+            Err(Failure::Refused(refusal)) => refused(refusal, structured),
+            Err(Failure::Protocol(error)) => return Err(error),
+        };
+        result.meta = named(is_recent);
+        Ok(result.into())
     }
 }
 
@@ -95,6 +97,8 @@ pub(super) struct Asked {
     pub(super) visit: Visit,
     pub(super) arguments: Option<RawArguments>,
     pub(super) client: Client,
+    /// True for a client of the present generation.
+    pub(super) is_recent: bool,
     pub(super) progress: Progress,
     /// Cancelled when the protocol's library drops the request.
     pub(super) cancelled: CancellationToken,
@@ -110,16 +114,16 @@ impl Asked {
         }
         let parts = context.extensions.get::<Parts>();
         let arguments = parts.and_then(|parts| parts.extensions.get::<RawArguments>()).cloned();
-        let capabilities = context.client_capabilities();
+        let (capabilities, is_recent) = (context.client_capabilities(), is_recent(context));
         let client = Client {
             takes_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
-            elicits: is_recent(context)
+            elicits: is_recent
                 && capabilities.as_ref().is_some_and(|client| client.elicitation.is_some()),
             state: request.request_state,
             inputs: request.input_responses,
         };
         let (progress, cancelled) = (Progress::of(context), context.ct.clone());
-        Ok(Self { definition, visit, arguments, client, progress, cancelled })
+        Ok(Self { definition, visit, arguments, client, is_recent, progress, cancelled })
     }
 }
 
@@ -131,6 +135,14 @@ fn visit(context: &Context) -> Result<Visit, ErrorData> {
 fn is_recent(context: &Context) -> bool {
     let recent = ProtocolVersion::V_2026_07_28;
     context.protocol_version().is_some_and(|version| version.as_str() >= recent.as_str())
+}
+
+/// Returns the metadata of a result: which server it is from, for the generation that has it in every result.
+fn named(is_recent: bool) -> Option<MetaObject> {
+    let info = || serde_json::json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+    let meta =
+        || JsonObject::from_iter([("io.modelcontextprotocol/serverInfo".to_owned(), info())]);
+    is_recent.then(|| MetaObject(meta()))
 }
 
 fn unknown_tool(name: &str) -> ErrorData {
@@ -185,6 +197,7 @@ impl ServerHandler for Server {
         let mut tools: Vec<_> = shown.map(|tool| tool.describe(&visit)).collect();
         tools.extend(self.extra.iter().flat_map(|extra| extra.tools()));
         let mut list = ListToolsResult::with_all_items(tools);
+        list.meta = named(is_recent(&context));
         (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
         Ok(list)
     }
@@ -212,7 +225,7 @@ impl ServerHandler for Server {
         let (mut all, next) = in_slices(visit.client, listed).await?;
         all.extend(self.extra.iter().flat_map(|extra| extra.resources().0));
         let mut list = ListResourcesResult::with_all_items(all);
-        list.next_cursor = next;
+        (list.next_cursor, list.meta) = (next, named(is_recent(&context)));
         (list.ttl_ms, list.cache_scope) = (Some(0), Some(CacheScope::Private));
         Ok(list)
     }
@@ -220,11 +233,12 @@ impl ServerHandler for Server {
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: Context,
+        context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let mut all = resources::templates();
         all.extend(self.extra.iter().flat_map(|extra| extra.resources().1));
         let mut list = ListResourceTemplatesResult::with_all_items(all);
+        list.meta = named(is_recent(&context));
         (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
         Ok(list)
     }
@@ -240,7 +254,9 @@ impl ServerHandler for Server {
         let visit = visit(&context)?;
         let read =
             in_slices(visit.client, resources::read(&self.service, visit, &request.uri)).await;
-        read.map(Into::into).map_err(|failure| with_uri(failure.into(), &request.uri))
+        let mut read = read.map_err(|failure| with_uri(failure.into(), &request.uri))?;
+        read.meta = named(is_recent(&context));
+        Ok(read.into())
     }
 
     async fn list_prompts(
@@ -251,6 +267,7 @@ impl ServerHandler for Server {
         let mut all = prompts::list(&visit(&context)?);
         all.extend(self.extra.iter().flat_map(|extra| extra.prompts()));
         let mut list = ListPromptsResult::with_all_items(all);
+        list.meta = named(is_recent(&context));
         (list.ttl_ms, list.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
         Ok(list)
     }
@@ -265,7 +282,9 @@ impl ServerHandler for Server {
         }
         let visit = visit(&context)?;
         let made = in_slices(visit.client, prompts::get(&self.service, visit, &request)).await;
-        Ok(made?.into())
+        let mut made = made?;
+        made.meta = named(is_recent(&context));
+        Ok(made.into())
     }
 
     async fn complete(
@@ -278,7 +297,9 @@ impl ServerHandler for Server {
         }
         let visit = visit(&context)?;
         let completed = completion::complete(&self.service, &visit, &request);
-        Ok(in_slices(visit.client, completed).await)
+        let mut completed = in_slices(visit.client, completed).await;
+        completed.meta = named(is_recent(&context));
+        Ok(completed)
     }
 
     fn accepted_subscription_filter(

@@ -13,6 +13,7 @@ class Cline(Host):
     """Tools are allowed unless `--auto-approve false` is given."""
 
     name = "cline"
+    query = "&max_tokens=1500&images=none"
     npm = (f"cline@{VERSION}", f"@cline/cli-linux-x64@{VERSION}")
 
     def write(self, place: Place) -> None:

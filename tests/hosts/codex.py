@@ -19,6 +19,8 @@ class Codex(Host):
 
     npm = (f"@openai/codex@{VERSION}",)
 
+    query = "&max_tokens=3000"
+
     def __init__(self, name: str, model: str, approval: str | None) -> None:
         self.name, self.model, self.approval = name, model, approval  # type: ignore[misc]
 

@@ -41,6 +41,8 @@ class Host:
     pypi: ClassVar[tuple[str, ...]] = ()
     limit_s: ClassVar[int] = 400
     terminal: ClassVar[bool] = False
+    # More of the board's URL, as the guide has it for the host.
+    query: ClassVar[str] = ""
     # How long the model thinks before its first answer: some hosts connect to servers meanwhile.
     think_s: ClassVar[float] = 0.0
 

@@ -73,6 +73,7 @@ mod looks;
 mod malformed;
 mod matrix;
 mod mcp;
+mod mcp_direct;
 mod mcp_rights;
 mod metrics;
 mod ndjson;
