@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from fastmcp import Client as FastClient
 
 from clients import IS_RECENT, Client, Connect, ProtocolError, Result
 from server import Board, Server, png, png_url
@@ -243,6 +244,16 @@ async def test_a_failure_is_a_result_that_says_what_to_do(connect: Connect, serv
             assert result.facts["error"] == code
             assert result.facts["next"]
             assert result.structured is None
+
+
+async def test_ufo_gets_every_fact(server: Server, session: str) -> None:
+    """UFO passes on what fastmcp makes of structured content, without what the tool's schema does not have."""
+    async with FastClient(f"{server.url}/mcp?session={session}&agent=LinuxAgent&tools=worker&structured=1") as client:
+        appended = await client.call_tool("append_items", {"log": "requests", "items": [{"n": 2**60, "cents": 1}]})
+        assert appended.data == {"log": "requests", "appended": 1, "seqs": [1], "revision": 1}
+        claimed = await client.call_tool("claim_request", {"wait_s": 0})
+        assert claimed.data == claimed.structured_content
+        assert claimed.data["board_data"]["request"] == {"n": str(2**60), "cents": 1}
 
 
 async def test_content_is_structured_where_asked_for(connect: Connect, server: Server, board: Board) -> None:
