@@ -10,6 +10,7 @@ mod message;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -57,7 +58,7 @@ pub struct Mcp {
     images: Option<String>,
 
     /// Add structured content to answers, for programs
-    #[arg(long)]
+    #[arg(long, env = "BLACKBOARD_STRUCTURED", value_parser = BoolishValueParser::new())]
     structured: bool,
 
     /// Log level on standard error: error, warn, info, debug or trace, optionally by target
