@@ -19,8 +19,8 @@ def run_page(
 ) -> dict[str, Any]:
     """Run every fenced `python` block of a page, with `await` allowed at its top level; returns the namespace.
 
-    `instead` is a text of the page, such as the default address, and what stands for it in the run. `only` are the titles of
-    sections that are run, besides what comes before the first one; the blocks of the others are compiled.
+    `instead` is a text of the page, such as the default address, and what stands for it in the run. `only` are the
+    titles of sections that are run, besides what comes before the first one; the blocks of the others are compiled.
     """
     text = (PAGES / name).read_text("utf-8")
     if instead is not None:
