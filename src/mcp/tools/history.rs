@@ -18,7 +18,7 @@ const DIFFERENCES_MAX: usize = 1000;
 
 /// How to read a difference for which a line stands.
 const LINES: &str = " A line with 'bytes' stands for a difference that did not fit: its path says where it is; read it there \
-    with read_log or get_state.";
+    with read_log, or get_state without the 'state/' that the path begins with.";
 
 pub(crate) fn checkpoint_board(call: Call) -> Running {
     checkpoint(call).boxed()

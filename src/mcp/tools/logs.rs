@@ -64,7 +64,9 @@ async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let log = call.memory()?;
     let mut params = filter(&mut call)?;
-    if !params.has("latest") {
+    // The line of a note that did not fit is followed by its place.
+    let has_place = params.has("after") || params.has("before");
+    if !params.has("latest") && !has_place {
         params = params.and("latest", RECALLED_DEFAULT);
     }
     shown(call, session, log, params, Keep::Last).await

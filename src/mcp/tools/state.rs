@@ -25,6 +25,13 @@ const VALUE_BYTES_MAX: u64 = 1_000;
 const MEMBERS: &str = ", so its members are shown. A line with 'bytes' stands for one that did not fit: read it with \
     get_state and its path; a max_tokens as in the line shows it whole.";
 
+/// Names a path outside the marks, unless its names could be read as anything else: others chose them, and a model copies them.
+fn named(path: &StatePath) -> String {
+    let path = path.to_string();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./~:".contains(&byte);
+    if path.bytes().all(is_plain) { format!("'{path}'") } else { "that path".to_owned() }
+}
+
 /// Takes a path; the whole state if it is absent or empty.
 fn path(call: &mut Call) -> Result<Option<StatePath>, Refusal> {
     let Some(text) = call.arguments.string("path")? else { return Ok(None) };
@@ -55,8 +62,11 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let tag = state::tag(call.service.epoch(), &board, &path);
     let revision = board.revision();
     let text = text_of(&value);
-    let mut about =
-        format!("State at '{path}', tag {}, session {session}, revision {revision}.", tag.bare());
+    let mut about = format!(
+        "State at {}, tag {}, session {session}, revision {revision}.",
+        named(&path),
+        tag.bare()
+    );
     let mut shown = vec![within(&text, tokens)];
     if shown.first() != Some(&text) {
         about.push_str(&format!(" It has {} bytes and does not fit", text.len()));
