@@ -223,7 +223,7 @@ def test_a_tasks_effect_and_end_are_one_commit(session: Any) -> None:
 
 
 def test_a_server_that_is_away_leaves_claim_and_lease_to_their_time_limits(make_client: Any, server: Any) -> None:
-    session = make_client(server.url, agent="A", timeout=0.2).session("s")
+    session = make_client(server.url, agent="A", timeout=5).session("s")
     session.requests.submit({"n": 1})
     with pytest.raises(ZeroDivisionError), session.requests.next(ttl=60) as task, session.lease("l", ttl=1) as lease:
         server.kill()
