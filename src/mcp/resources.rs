@@ -9,7 +9,7 @@ use super::call::arguments::Arguments;
 use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt;
-use super::tools::reading::{Keep, fit, member, whole, within};
+use super::tools::reading::{Keep, entry_path, fit, member, whole, within};
 use super::tools::screenshots;
 use crate::address::{percent_decode, segment};
 use crate::api::inbox::listing;
@@ -237,7 +237,7 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
             let page = whole(query.pieces(session.clone(), board, log.clone()).await).await?;
             let fitted =
                 fit(member(&page, "entries").unwrap_or("[]"), TOKENS, Keep::Last, |entry| {
-                    format!("{log}/{}", member(entry, "seq").unwrap_or("0"))
+                    entry_path(log, entry)
                 });
             let count = member(&page, "count").unwrap_or("0");
             let entries = fitted.elements.join(",");

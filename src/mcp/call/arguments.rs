@@ -25,7 +25,7 @@ const ARGUMENTS_MAX: usize = 64;
 /// The room that is made for arguments at first.
 const ARGUMENTS_USUAL: usize = 8;
 
-/// The argument that names a call, so that a repeat is told the first answer.
+/// The argument that identifies a call, so that a repeat gets the first answer.
 const KEY: &str = "/idempotency_key";
 
 /// The text of the arguments in a request's body, an object. It keeps the body.

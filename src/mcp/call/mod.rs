@@ -275,12 +275,12 @@ impl Writing {
     }
 }
 
-/// Tells a client that a call is still under way, if it asked for that.
+/// Reports to a client that a call is still under way, if it asked for that.
 #[derive(Default)]
 pub(crate) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
 
 impl Progress {
-    /// Tells the client of a request.
+    /// Reports to the client of a request.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self(context.meta.get_progress_token().map(|token| (context.peer.clone(), token)))
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use futures_util::FutureExt as _;
 
-use super::reading::{Fitted, Keep, fit, max_tokens, member, whole};
+use super::reading::{Fitted, Keep, entry_path, fit, max_tokens, member, whole};
 use crate::api::intake::input::optional;
 use crate::api::intake::items::Intake;
 use crate::api::intake::kinds::{After, Attempts};
@@ -122,7 +122,7 @@ fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, 
     }
     let entries = in_order(entries?);
     let Fitted { elements, ends, has_lines, left_out } =
-        fit(&entries, tokens, keep, |entry| format!("{log}/{}", seq_of(entry)));
+        fit(&entries, tokens, keep, |entry| entry_path(log, entry));
     let (first, last) = ends?;
     let (first, last) = (seq_of(first), seq_of(last));
     let shown = elements.len();

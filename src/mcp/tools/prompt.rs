@@ -80,10 +80,12 @@ async fn fitting(
     mut spec: PromptSpec,
 ) -> Result<Rendered, Failure> {
     let mut left_out = String::new();
-    for (part, sentence) in [
+    let mut parts = [
         (PromptPart::State, " The state does not fit: read it with get_state."),
         (PromptPart::Log(LogName::Questions), " The questions do not fit: read_log has them."),
-    ] {
+    ]
+    .into_iter();
+    loop {
         match markdown(call, session, board, &spec).await {
             Err(refusal) if refusal.code() == Code::BudgetTooSmall => {}
             rendered => {
@@ -91,19 +93,11 @@ async fn fitting(
                 return Ok(Rendered { text, left_out: left_out + &older });
             }
         }
-        if spec.omit(&part) {
-            left_out.push_str(sentence);
-        }
-    }
-    match markdown(call, session, board, &spec).await {
-        Err(refusal) if refusal.code() == Code::BudgetTooSmall => {
-            let nothing = " Not even the headings fit: raise max_tokens.";
-            Ok(Rendered { text: String::new(), left_out: left_out + nothing })
-        }
-        rendered => {
-            let Rendered { text, left_out: older } = rendered?;
-            Ok(Rendered { text, left_out: left_out + &older })
-        }
+        let Some((_, sentence)) = parts.find(|(part, _)| spec.omit(part)) else {
+            left_out.push_str(" Not even the headings fit: raise max_tokens.");
+            return Ok(Rendered { text: String::new(), left_out });
+        };
+        left_out.push_str(sentence);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::api::pieces::Pieces;
 use crate::api::view::state::text_of;
-use crate::board::{StatePath, StateValue, Tokenizer, json};
+use crate::board::{LogName, StatePath, StateValue, Tokenizer, json};
 use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Facts, Failure};
 use crate::mcp::call::visit::{TOKENS_MAX, TOKENS_MIN};
@@ -94,6 +94,11 @@ pub(crate) fn fit<'a>(
     let left_out = count - kept.len();
     let elements = kept.into_iter().map(|(_, text)| text).collect();
     Fitted { elements, ends, has_lines, left_out }
+}
+
+/// Returns the path of an entry of a log.
+pub(crate) fn entry_path(log: &LogName, entry: &str) -> String {
+    format!("{log}/{}", member(entry, "seq").unwrap_or("0"))
 }
 
 /// Shows the members of an object, each whole or as a line; at least one. Returns the number of those left out too. A member

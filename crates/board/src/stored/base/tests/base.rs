@@ -94,7 +94,7 @@ fn a_base_is_these_bytes_and_stays_so() {
     assert_eq!((board.agents().len(), board.checkpoints().len()), (2, 2));
     assert!(board.asked().open().iter().eq(&[Seq(2), Seq(5)]), "told by the items");
     let claim_deadlines: Vec<_> = board.claim_deadlines.iter().copied().collect();
-    assert_eq!(claim_deadlines, [(Timestamp(62_000), Seq(1))], "a lease is told by its claim");
+    assert_eq!(claim_deadlines, [(Timestamp(62_000), Seq(1))], "each claim has its deadline");
     let default = board.asked().awaited(Seq(2)).unwrap().default.as_deref();
     assert_eq!((default, board.asked().awaited(Seq(4))), (Some("no \"answer\""), None));
     let keys: Vec<_> = board.keys().iter().map(|(key, _)| &**key).collect();
