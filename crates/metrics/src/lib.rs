@@ -1,6 +1,6 @@
 //! Metrics of the running server, and their text for Prometheus.
 //!
-//! Counters are declared here, with name and help; gauges that are read at a scrape are in `http/ops/metrics.rs`.
+//! Metrics that the code counts are declared here, with name and help; those read at a scrape are in `http/ops/metrics.rs`.
 //! `prometheus-client` keeps the numbers and writes the text.
 //! Nothing is gathered before a scrape, nothing grows, and no label holds text that a client chose.
 
