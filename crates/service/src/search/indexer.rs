@@ -44,9 +44,6 @@ const REMAKES_REST_MIN: Duration = Duration::from_secs(1);
 /// The longest such pause. A file that was used for longer is made anew at once.
 const REMAKES_REST_MAX: Duration = Duration::from_secs(600);
 
-/// The niceness of the thread: it yields to those that answer requests.
-const NICENESS: i32 = 10;
-
 /// The indexer's thread.
 pub(crate) struct Indexer {
     /// The file; empty for texts in the store.
@@ -73,10 +70,6 @@ impl Indexer {
     }
 
     fn run(&self, signal: &Signal) {
-        // On Linux this is the priority of the calling thread alone.
-        if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-            tracing::debug!(%error, "the indexer has the priority of all threads");
-        }
         let mut rest = Duration::ZERO;
         while !signal.is_stopped() {
             let begun = Instant::now();

@@ -33,6 +33,8 @@ class Request:
     media_type: str | None = None
     params: dict[str, Any] | None = None
     if_match: str | None = None
+    wait: float | None = None
+    """The time for which the server may wait, in seconds."""
     keyed: bool = True
     """Whether a write has an idempotency key, which its session keeps for 24 hours; not where a repeat is harmless."""
 

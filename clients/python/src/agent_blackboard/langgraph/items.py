@@ -51,6 +51,8 @@ TTL_MINUTES_MAX = 36_500 * 24 * 60
 """The longest time to live, in minutes."""
 HITS_MAX = 1000
 """The hits of one term that are ranked, the best ones."""
+INDEX_WAIT = 30.0
+"""The longest time for which a search waits until its index has what was written before it, in seconds."""
 STEPS_MAX = 1000
 """The entries of a page of the log, and the numbers in one deletion."""
 
@@ -340,7 +342,7 @@ class Items:
         while len(hits) < HITS_MAX:
             where = {"session": below.session, "log": "trajectories", "min_revision": below.revision}
             params = {"q": text, **where, "limit": 100, "after": after}
-            page = (yield Request("GET", "/v1/search", params=params)).json()
+            page = (yield Request("GET", "/v1/search", params=params, wait=INDEX_WAIT)).json()
             hits += page["hits"]
             after = page["next"]
             if after is None:
