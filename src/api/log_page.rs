@@ -1,6 +1,7 @@
 //! Pages of a log: filtered entries as JSON, or items as JSON lines.
 
 mod kept;
+pub(crate) mod one_by_one;
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -203,6 +204,7 @@ impl LogQuery {
             written: 0,
             begun: false,
             inline: None,
+            turns: Turns::default(),
         }
     }
 }
@@ -305,6 +307,7 @@ pub(crate) struct LogPieces {
     begun: bool,
     /// The rest of the entry being written.
     inline: Option<Inline>,
+    turns: Turns,
 }
 
 impl Pieces for LogPieces {
@@ -316,29 +319,17 @@ impl Pieces for LogPieces {
                 out.push_str("{\"entries\":[");
             }
         }
-        let mut turns = Turns::default();
         if let Some(inline) = &mut self.inline {
             if inline.write(out).await? {
                 return Ok(true);
             }
             self.inline = None;
         }
-        while self.left > 0 && !self.examinable.is_spent() {
-            if out.len() - start >= PIECE_BYTES {
+        while let Some(entry) = self.next_matching().await {
+            self.inline = self.begin_one(&entry, out).await?;
+            if self.inline.is_some() || out.len() - start >= PIECE_BYTES {
                 return Ok(true);
             }
-            let Some(entry) = self.entries.next() else { break };
-            self.examinable.take(&entry);
-            if self.moves_next {
-                self.next = entry.seq;
-            }
-            if self.filter.is_empty() || matches(&self.filter, &self.name, &entry).await {
-                self.inline = self.begin_one(&entry, out).await?;
-                if self.inline.is_some() {
-                    return Ok(true);
-                }
-            }
-            turns.examined(&entry).await;
         }
         if !self.lines {
             self.write_end(out);
@@ -348,13 +339,34 @@ impl Pieces for LogPieces {
 }
 
 impl LogPieces {
+    /// Returns the next entry that matches, within the bounds of the page.
+    async fn next_matching(&mut self) -> Option<Arc<Entry>> {
+        while self.left > 0 && !self.examinable.is_spent() {
+            let entry = self.entries.next()?;
+            self.examinable.take(&entry);
+            if self.moves_next {
+                self.next = entry.seq;
+            }
+            self.turns.examined(&entry).await;
+            if self.filter.is_empty() || matches(&self.filter, &self.name, &entry).await {
+                self.left -= 1;
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    /// Returns true if entries are left to examine, on this page or after it.
+    fn has_more(&mut self) -> bool {
+        self.older || self.entries.peek().is_some()
+    }
+
     /// Writes an entry up to its inline image, if it has one.
     async fn begin_one(
         &mut self,
         entry: &Entry,
         out: &mut String,
     ) -> Result<Option<Inline>, ServiceError> {
-        self.left -= 1;
         if self.lines {
             let rest = self.view.begin_item(&self.session, &self.board, &entry.item, out).await?;
             if rest.is_none() {
@@ -373,7 +385,7 @@ impl LogPieces {
     }
 
     fn write_end(&mut self, out: &mut String) {
-        let more = self.older || self.entries.peek().is_some();
+        let more = self.has_more();
         let (next, revision) = (self.next.0, self.revision.0);
         let page = EntryPage { entries: Vec::new(), next, more, count: self.count, revision };
         write_page_end(&page, out);

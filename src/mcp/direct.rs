@@ -24,6 +24,9 @@ use super::server::{Asked, Server};
 pub(super) const ACCEPTED: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 
+/// The room that is made for an answer. Most have less.
+const ANSWER_BYTES: usize = 1 << 10;
+
 /// The header that names a client's generation; without it, one of the earlier.
 const VERSION: &str = "mcp-protocol-version";
 
@@ -82,8 +85,9 @@ impl Direct {
             }
             Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
         };
+        let mut body = Vec::with_capacity(ANSWER_BYTES);
         // Serialization fails at maps with keys other than strings only.
-        let body = serde_json::to_vec(&message).unwrap_or_default();
+        serde_json::to_writer(&mut body, &message).ok();
         let mut response = Response::new(Body::from(Bytes::from(body)));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);

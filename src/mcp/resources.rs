@@ -9,7 +9,7 @@ use super::call::arguments::Arguments;
 use super::call::visit::Visit;
 use super::call::{Call, Client};
 use super::tools::prompt;
-use super::tools::reading::{Keep, entry_path, fit, member, whole, within};
+use super::tools::reading::{ESTIMATOR, Keep, fit_entries, within};
 use super::tools::screenshots;
 use crate::address::{percent_decode, segment};
 use crate::api::inbox::listing;
@@ -232,15 +232,13 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
             Ok(shown(&shown_board.left_out, &shown_board.text, MARKDOWN))
         }
         Part::Log(log) => {
-            let mut params = Params::of([("latest", ENTRIES.to_owned())]);
+            let newest = [("limit", ENTRIES.to_owned()), ("order", "desc".to_owned())];
+            let mut params = Params::of(newest);
             let query = LogQuery::params(session.name(), false, &mut params)?;
-            let page = whole(query.pieces(session.clone(), board, log.clone()).await).await?;
-            let fitted =
-                fit(member(&page, "entries").unwrap_or("[]"), TOKENS, Keep::Last, |entry| {
-                    entry_path(log, entry)
-                });
-            let count = member(&page, "count").unwrap_or("0");
-            let entries = fitted.elements.join(",");
+            let page = query.one_by_one(session.clone(), board, log.clone(), ESTIMATOR);
+            let mut page = page.await;
+            let fitted = fit_entries(&mut page, log, TOKENS, Keep::Last).await?;
+            let (entries, count) = (fitted.elements.join(","), page.count());
             Ok(shown("", &format!("{{\"entries\":[{entries}],\"count\":{count}}}"), MARKED))
         }
         Part::Screenshot(seq) => {

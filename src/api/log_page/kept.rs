@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::one_by_one::EntryText;
 use super::{EntryPage, LIMIT_DEFAULT, LogQuery};
 use crate::api::segments::Segments;
 use crate::api::view::entry::write_envelope;
@@ -10,6 +11,7 @@ use crate::api::yielding::{TURN_BYTES_MAX, Turns};
 use crate::board::{
     Board, ImagesShown, Log, LogName, Order, Run, RunText, Seq, TextForm, TextKind,
 };
+use crate::prompt::{Cost, Estimator};
 use crate::service::ServiceError;
 
 /// The number of a run's entries from which its text is cached. Few entries are written faster than all that are stored
@@ -30,7 +32,8 @@ impl LogQuery {
         board: &Board,
         name: &LogName,
     ) -> Result<Option<Segments>, ServiceError> {
-        let Some(log) = board.log(name).filter(|_| self.is_plain(name)) else { return Ok(None) };
+        let is_plain = self.selection.order == Order::Ascending && self.is_plain(name);
+        let Some(log) = board.log(name).filter(|_| is_plain) else { return Ok(None) };
         let range = self.indexes(log);
         let runs: Vec<Run> = log.runs(range.clone()).collect();
         if !runs.iter().all(is_cacheable) {
@@ -53,7 +56,7 @@ impl LogQuery {
     }
 
     /// Returns true if each entry is shown as it is. Those of other logs show images by address, and deadlines.
-    fn is_plain(&self, name: &LogName) -> bool {
+    pub(super) fn is_plain(&self, name: &LogName) -> bool {
         let is_of_items = match name {
             LogName::Requests | LogName::Trajectories | LogName::Memory(_) => true,
             LogName::Questions | LogName::Screenshots => false,
@@ -63,16 +66,19 @@ impl LogQuery {
             && self.view.keys.is_none()
             && self.view.images == ImagesShown::Url
             && self.selection.filter.is_empty()
-            && self.selection.order == Order::Ascending
     }
 
     /// Returns the indexes of the page's entries.
-    fn indexes(&self, log: &Log) -> Range<usize> {
+    pub(super) fn indexes(&self, log: &Log) -> Range<usize> {
         if let Some(latest) = self.latest {
             return log.len().saturating_sub(latest)..log.len();
         }
         let Range { start, end } = self.selection.indexes(log);
-        start..end.min(start.saturating_add(self.limit.unwrap_or(LIMIT_DEFAULT)))
+        let limit = self.limit.unwrap_or(LIMIT_DEFAULT);
+        match self.selection.order {
+            Order::Ascending => start..end.min(start.saturating_add(limit)),
+            Order::Descending => start.max(end.saturating_sub(limit))..end,
+        }
     }
 
     /// Returns the members after the entries.
@@ -100,4 +106,33 @@ async fn envelopes(run: Run, turns: &mut Turns) -> Result<RunText, ServiceError>
         })
     };
     turns.make(bytes, write).await
+}
+
+/// Returns the entries of a run as JSON with their costs, which are cached with the run; `None` if they are not cached and
+/// much work.
+pub(super) async fn weighed(
+    run: &Run,
+    estimator: Estimator,
+    turns: &mut Turns,
+) -> Result<Option<Vec<EntryText>>, ServiceError> {
+    let tokenizer = estimator.tokenizer();
+    let bytes = run.unweighed_bytes(&ENVELOPES, tokenizer);
+    if bytes > TURN_BYTES_MAX as u64 {
+        return Ok(None);
+    }
+    turns.worked(bytes).await;
+    let text = envelopes(run.clone(), turns).await?;
+    let json = |text: &[u8]| {
+        let json = text.get(COMMA.len()..).unwrap_or_default();
+        String::from_utf8_lossy(json).into_owned()
+    };
+    let weigh = |text: &[u8]| estimator.text(&json(text)).thousandths();
+    let weights = run.weights(&ENVELOPES, tokenizer, &text, weigh);
+    let costs = weights.each().map(Cost::of_thousandths);
+    let entries = run
+        .entries()
+        .zip(text.each())
+        .zip(costs)
+        .map(|((entry, text), cost)| EntryText { seq: entry.seq, json: json(&text), cost });
+    Ok(Some(entries.collect()))
 }

@@ -24,44 +24,84 @@ const FAULTS_MAX: usize = 20;
 /// The answer of a tool.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    content: Vec<ContentBlock>,
-    /// The same as an object, for hosts that ask for structured content.
-    facts: Facts,
+    said: Said,
+    images: Vec<ContentBlock>,
+}
+
+/// What an answer says besides its images: as a text for the model, or as an object for hosts that ask for structured content.
+#[derive(Debug)]
+enum Said {
+    Text(String),
+    /// Elements of the board as JSON.
+    Elements {
+        about: String,
+        elements: Vec<String>,
+    },
+    /// A text made of the board.
+    Board {
+        about: String,
+        text: String,
+    },
+    Facts(Facts),
+}
+
+impl Said {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Elements { about, elements } => marked(about, &elements.join("\n")),
+            Self::Board { about, text } => marked(about, text),
+            Self::Facts(facts) => facts.text(),
+        }
+    }
+
+    fn facts(self) -> Facts {
+        match self {
+            Self::Text(text) => Facts::new().put("about", &text),
+            Self::Elements { about, elements } => {
+                let data = format!("[{}]", elements.join(","));
+                Facts::new().put("about", &about).put_json(BOARD_DATA, &data)
+            }
+            Self::Board { about, text } => Facts::new().put("about", &about).put(BOARD_DATA, &text),
+            Self::Facts(facts) => facts,
+        }
+    }
 }
 
 impl Answer {
+    fn of(said: Said) -> Self {
+        Self { said, images: Vec::new() }
+    }
+
     /// Creates an answer with a text for the model.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let facts = Facts::new().put("about", &text);
-        Self { content: vec![ContentBlock::text(text)], facts }
+        Self::of(Said::Text(text.into()))
     }
 
     /// Creates an answer that shows elements of the board as JSON, one per line between marks.
-    pub(crate) fn reading(about: &str, elements: &[String]) -> Self {
-        let text = marked(about, &elements.join("\n"));
-        let data = format!("[{}]", elements.join(","));
-        let facts = Facts::new().put("about", about).put_json(BOARD_DATA, &data);
-        Self { content: vec![ContentBlock::text(text)], facts }
+    pub(crate) fn reading(about: String, elements: Vec<String>) -> Self {
+        Self::of(Said::Elements { about, elements })
     }
 
     /// Creates an answer that shows a text made of the board, between marks.
-    pub(crate) fn reading_text(about: &str, text: &str) -> Self {
-        let facts = Facts::new().put("about", about).put(BOARD_DATA, text);
-        Self { content: vec![ContentBlock::text(marked(about, text))], facts }
+    pub(crate) fn reading_text(about: String, text: String) -> Self {
+        Self::of(Said::Board { about, text })
     }
 
     /// Adds an image.
     pub(crate) fn image(mut self, base64: String, media_type: &str) -> Self {
-        self.content.push(ContentBlock::image(base64, media_type));
+        self.images.push(ContentBlock::image(base64, media_type));
         self
     }
 
     /// Returns the result of the call. Structured content is for those who ask for it: where there is some, many hosts show
     /// a model nothing else, without the marks, and with the numbers of JavaScript.
     pub(crate) fn into_result(self, structured: bool) -> CallToolResult {
-        let mut result = CallToolResult::success(self.content);
-        result.structured_content = structured.then(|| as_doubles(self.facts.as_str()));
+        let Self { said, images } = self;
+        let mut content = vec![ContentBlock::text(said.text())];
+        content.extend(images);
+        let mut result = CallToolResult::success(content);
+        result.structured_content = structured.then(|| as_doubles(said.facts().as_str()));
         result
     }
 }
@@ -145,22 +185,21 @@ impl Facts {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the text for a model: what others wrote stands between marks.
+    fn text(&self) -> String {
+        let Some(data) = json::get(&self.0, BOARD_DATA) else { return self.0.clone() };
+        let own = json::members(&self.0).filter(|member| json::decode(member.name) != BOARD_DATA);
+        let own = own.fold(Self::new(), |own, member| {
+            own.put_json(&json::decode(member.name), member.value)
+        });
+        marked(own.as_str(), data)
+    }
 }
 
 impl From<Facts> for Answer {
     fn from(facts: Facts) -> Self {
-        let text = match json::get(&facts.0, BOARD_DATA) {
-            Some(data) => {
-                let own = json::members(&facts.0)
-                    .filter(|member| json::decode(member.name) != BOARD_DATA);
-                let own = own.fold(Facts::new(), |own, member| {
-                    own.put_json(&json::decode(member.name), member.value)
-                });
-                marked(own.as_str(), data)
-            }
-            None => facts.0.clone(),
-        };
-        Self { content: vec![ContentBlock::text(text)], facts }
+        Self::of(Said::Facts(facts))
     }
 }
 

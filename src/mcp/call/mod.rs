@@ -3,7 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod arguments;
 mod outcome;
-mod schema;
+pub(crate) mod schema;
 pub(crate) mod visit;
 
 use std::convert::Infallible;
@@ -48,7 +48,7 @@ pub(crate) struct Call {
     pub(crate) service: Service,
     pub(crate) visit: Visit,
     pub(crate) arguments: Arguments,
-    tool: &'static str,
+    pub(crate) tool: &'static str,
     /// Cancelled when nobody waits for the answer any more.
     pub(crate) gone: CancellationToken,
     pub(crate) client: Client,
@@ -76,7 +76,7 @@ impl Call {
         arguments: Arguments,
         client: Client,
     ) -> Self {
-        let gone = visit.departed.child_token();
+        let gone = visit.departed.clone();
         Self { service, visit, arguments, tool, gone, client }
     }
 

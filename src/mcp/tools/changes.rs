@@ -90,5 +90,5 @@ fn told(events: &str, cursor: Revision, commits: usize, max_tokens: u64) -> Answ
     let about = format!(
         "The board changed; it is at revision {cursor} now.{rest}{lines} To go on: after={cursor}."
     );
-    Answer::reading(&about, &fitted.elements)
+    Answer::reading(about, fitted.elements)
 }

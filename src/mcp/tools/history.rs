@@ -78,7 +78,7 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     let lines = if has_lines { LINES } else { "" };
     let (from, to) = ends;
     let about = format!("Session {session} from revision {from} to {to}.{rest}{lines}");
-    Ok(Answer::reading(&about, &told).into())
+    Ok(Answer::reading(about, told).into())
 }
 
 pub(crate) fn restore_board(call: Call) -> Running {

@@ -16,7 +16,7 @@ use super::questions::{Asked, answer_facts, ended, not_yet, question, waited};
 use crate::api::ops::questions::Answering;
 use crate::api::refusal::{Refusal, invalid_field, no_session};
 use crate::auth::Caller;
-use crate::board::{AgentName, Code, Seq, SessionId, SessionName};
+use crate::board::{AgentName, Code, Seq, SessionId, SessionName, json};
 use crate::mcp::call::Call;
 use crate::mcp::call::Outcome;
 use crate::mcp::call::answer::{Facts, Failure};
@@ -60,11 +60,21 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
     let session = State::session(sealed)?;
     let session = call.reach(&session).await?;
     let seq = State::open(&call, agent.as_ref(), &session, sealed)?;
+    if let Some(named) = call.arguments.parsed::<SessionName>("session")?
+        && named != *session.name()
+    {
+        return Err(another().into());
+    }
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
     let deadline = call.deadline()?;
+    let asked = call.arguments.string("question")?;
     call.arguments = crate::mcp::call::arguments::Arguments::none();
     let published = call.published(&session).await?;
     let entry = question(&published.board, seq)?;
+    if asked.is_some_and(|asked| entry.item.get("question").map(json::decode) != Some(asked.into()))
+    {
+        return Err(another().into());
+    }
     if entry.item.get("answer").is_some() {
         // Somebody else was faster.
         return Ok(answer_facts(entry).into());
@@ -80,6 +90,10 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
         }
         // It is this user who declines, or a host that has none: the question is for others too.
         Some("decline") => return Ok(declined(seq).into()),
+        Some(other) if other != "cancel" => {
+            let why = "expected the action accept, decline or cancel";
+            return Err(invalid_field("/inputResponses".to_owned(), why).into());
+        }
         // A host without a user cancels at once: somebody else may answer on the board.
         _ => return waited(&call, Asked { session, seq }, deadline).await,
     };
@@ -160,6 +174,11 @@ impl State<'_> {
 
 fn forged() -> Refusal {
     let why = "this requestState is not one that this server gave to this caller, or has expired";
+    Refusal::new(Code::InvalidParameter, why)
+}
+
+fn another() -> Refusal {
+    let why = "this requestState is of another session or question than the call";
     Refusal::new(Code::InvalidParameter, why)
 }
 

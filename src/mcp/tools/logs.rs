@@ -1,10 +1,9 @@
 //! The tools of logs and of the agent's own memory.
 
-use std::borrow::Cow;
-
 use futures_util::FutureExt as _;
 
-use super::reading::{Fitted, Keep, entry_path, fit, max_tokens, member, whole};
+use super::reading::{ESTIMATOR, FittedEntries, Keep, fit_entries, max_tokens, rest_of_cut};
+use crate::address::entry_url;
 use crate::api::intake::input::optional;
 use crate::api::intake::items::Intake;
 use crate::api::intake::kinds::{After, Attempts};
@@ -22,10 +21,10 @@ use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::{Receipt, SessionHandle};
 
 /// The number of entries that are read at most, before they are cut to the tokens.
-const ENTRIES_MAX: &str = "1000";
+const ENTRIES_MAX: u64 = 1000;
 
 /// The number of notes that are recalled by default.
-const RECALLED_DEFAULT: &str = "10";
+const RECALLED_DEFAULT: u64 = 10;
 
 /// How to read an entry for which a line stands.
 const LINES: &str = " A line with 'bytes' stands for an entry that did not fit: the number in its path is its seq; read it \
@@ -41,19 +40,7 @@ pub(crate) fn read_log(call: Call) -> Running {
 async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let log = log(&mut call)?;
-    let params = filter(&mut call)?;
-    let mut params = call.arguments.by(params)?;
-    let (has_after, has_before) = (params.has("after"), params.has("before"));
-    let keep = if has_after { Keep::First } else { Keep::Last };
-    if has_after {
-        params = params.and("limit", ENTRIES_MAX);
-    } else if has_before {
-        // The entries just before, not those at the log's begin.
-        params = params.and("limit", ENTRIES_MAX).and("order", "desc");
-    } else if !params.has("latest") {
-        params = params.and("latest", ENTRIES_MAX);
-    }
-    shown(call, session, log, params, keep).await
+    shown(call, session, log, ENTRIES_MAX).await
 }
 
 pub(crate) fn recall(call: Call) -> Running {
@@ -63,13 +50,7 @@ pub(crate) fn recall(call: Call) -> Running {
 async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let log = call.memory()?;
-    let mut params = filter(&mut call)?;
-    // The line of a note that did not fit is followed by its place.
-    let has_place = params.has("after") || params.has("before");
-    if !params.has("latest") && !has_place {
-        params = params.and("latest", RECALLED_DEFAULT);
-    }
-    shown(call, session, log, params, Keep::Last).await
+    shown(call, session, log, RECALLED_DEFAULT).await
 }
 
 /// Takes the log that is read or written.
@@ -80,81 +61,68 @@ fn log(call: &mut Call) -> Result<LogName, Failure> {
     Ok(LogName::of_board(&name).ok_or_else(none)?)
 }
 
-/// Takes the arguments that choose entries.
-fn filter(call: &mut Call) -> Result<Params, Refusal> {
-    call.arguments.params(&["latest", "after", "before", "contains", "status"], &["steps"])
+/// Takes the arguments that choose entries, and the end of those that is kept: the first ones after a place, else the newest
+/// ones, or those just before a place.
+fn filter(call: &mut Call, latest_default: u64) -> Result<(Params, Keep), Failure> {
+    let latest = call.arguments.whole("latest", 1, ENTRIES_MAX)?;
+    let params = call.arguments.params(&["after", "before", "contains", "status"], &["steps"])?;
+    let params = call.arguments.by(params)?;
+    let has_after = params.has("after");
+    let default = if has_after || params.has("before") { ENTRIES_MAX } else { latest_default };
+    let params = params.and("limit", &latest.unwrap_or(default).to_string());
+    Ok(match has_after {
+        true => (params, Keep::First),
+        false => (params.and("order", "desc"), Keep::Last),
+    })
 }
 
 async fn shown(
     mut call: Call,
     session: SessionHandle,
     log: LogName,
-    mut params: Params,
-    keep: Keep,
+    latest_default: u64,
 ) -> Result<Outcome, Failure> {
+    let (mut params, keep) = filter(&mut call, latest_default)?;
     call.caller().sees_log(&log)?;
     let tokens = max_tokens(&mut call)?;
     let query = LogQuery::params(session.name(), false, &mut params)?;
     params.finish()?;
     call.finish()?;
-    let published = call.published(&session).await?;
-    let revision = published.board.revision();
-    let page = query.pieces(session.clone(), published.board, log.clone()).await;
-    let page = whole(page).await?;
-    let about = about(&page, &log, keep, tokens);
-    let Some((head, data)) = about else {
-        let none = format!("No entries of {log} match (session {session}, revision {revision}).");
+    let board = call.published(&session).await?.board;
+    let revision = board.revision();
+    let mut page = query.one_by_one(session.clone(), board, log.clone(), ESTIMATOR).await;
+    let FittedEntries { elements, ends, has_lines, is_full, cut_bytes } =
+        fit_entries(&mut page, &log, tokens, keep).await?;
+    let Some((first, last)) = ends else {
+        let of = format!("(session {session}, revision {revision})");
+        let none = match (page.reached(), keep) {
+            (None, _) => format!("No entries of {log} match {of}."),
+            (Some(seq), Keep::Last) => {
+                format!("No entries of {log} from seq {seq} match {of}; older ones: before={seq}.")
+            }
+            (Some(seq), Keep::First) => {
+                format!("No entries of {log} up to seq {seq} match {of}; later ones: after={seq}.")
+            }
+        };
         return Ok(Answer::text(none).into());
     };
-    Ok(Answer::reading(&format!("{head} Session {session}, revision {revision}."), &data).into())
-}
-
-/// Returns what is told about a page, and the entries that fit; nothing of an empty page.
-fn about(page: &str, log: &LogName, keep: Keep, tokens: u64) -> Option<(String, Vec<String>)> {
-    let (mut entries, mut count, mut is_more) = (None, "0", false);
-    for member in json::members(page) {
-        match member.name {
-            "\"entries\"" => entries = Some(member.value),
-            "\"count\"" => count = member.value,
-            "\"more\"" => is_more = member.value == "true",
-            _ => {}
-        }
+    let (shown, count) = (elements.len(), page.count());
+    let mut about = format!("{shown} of {count} entries of {log}, seq {first} to {last}.");
+    if is_full || page.has_more() {
+        let larger = if is_full { ", or a larger max_tokens" } else { "" };
+        about.push_str(&match keep {
+            Keep::Last => format!(" Older ones: {} with before={first}{larger}.", call.tool),
+            Keep::First => format!(" Later ones: {} with after={last}{larger}.", call.tool),
+        });
     }
-    let entries = in_order(entries?);
-    let Fitted { elements, ends, has_lines, left_out } =
-        fit(&entries, tokens, keep, |entry| entry_path(log, entry));
-    let (first, last) = ends?;
-    let (first, last) = (seq_of(first), seq_of(last));
-    let shown = elements.len();
-    let mut rest = match keep {
-        Keep::Last if left_out > 0 || is_more => {
-            format!(" Older ones: read_log with before={first}, or a larger max_tokens.")
-        }
-        Keep::First if left_out > 0 || is_more => {
-            format!(" Later ones: read_log with after={last}, or a larger max_tokens.")
-        }
-        Keep::First | Keep::Last => String::new(),
-    };
     if has_lines {
-        rest.push_str(LINES);
+        about.push_str(LINES);
     }
-    let head = format!("{shown} of {count} entries of {log}, seq {first} to {last}.{rest}");
-    Some((head, elements))
-}
-
-/// Returns entries with the oldest first.
-fn in_order(entries: &str) -> Cow<'_, str> {
-    let mut all: Vec<&str> = json::elements(entries).collect();
-    let seq = |entry: Option<&&str>| entry.and_then(|entry| json::whole(seq_of(entry)));
-    if seq(all.first()) <= seq(all.last()) {
-        return Cow::Borrowed(entries);
+    if let Some(bytes) = cut_bytes {
+        about.push_str(&rest_of_cut(bytes, &entry_url(session.name(), &log, first)));
     }
-    all.reverse();
-    Cow::Owned(format!("[{}]", all.join(",")))
-}
-
-fn seq_of(entry: &str) -> &str {
-    member(entry, "seq").unwrap_or("0")
+    about.push_str(&format!(" Session {session}, revision {revision}."));
+    Ok(Answer::reading(about, elements).into())
 }
 
 pub(crate) fn append_items(call: Call) -> Running {

@@ -60,7 +60,7 @@ async fn overview(mut call: Call) -> Result<Outcome, Failure> {
             break;
         }
     }
-    Ok(Answer::reading("The board at a glance.", &[text]).into())
+    Ok(Answer::reading("The board at a glance.".to_owned(), vec![text]).into())
 }
 
 async fn sessions(
@@ -108,7 +108,7 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
     facts = facts.put("agents", &agents).put("agents_count", &board.agents().len());
     if let Some(state) = board.state().value(&StatePath::root()) {
         let keys: Vec<&str> = state.members().map(|(name, _)| name).take(size.keys).collect();
-        facts = facts.put("state_keys", &keys);
+        facts = facts.put("state_keys", &keys).put("state_keys_count", &state.members().count());
     }
     let steps: Vec<String> = board
         .log(&LogName::Trajectories)

@@ -34,7 +34,7 @@ async fn render(mut call: Call) -> Result<Outcome, Failure> {
         None => fitting(&call, &session, &board, spec).await?,
     };
     let about = format!("Session {session} at revision {}.{}", board.revision(), rendered.left_out);
-    Ok(Answer::reading_text(&about, &rendered.text).into())
+    Ok(Answer::reading_text(about, rendered.text).into())
 }
 
 /// A board as Markdown.

@@ -202,7 +202,7 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     let about = format!(
         "{count} open questions.{rest}{lines} Answer one with answer_question: its session and seq."
     );
-    Ok(Answer::reading(&about, &fitted.elements).into())
+    Ok(Answer::reading(about, fitted.elements).into())
 }
 
 fn of_session(session: &SessionName, board: &Board, after: Seq, max_tokens: u64) -> Outcome {
@@ -226,7 +226,7 @@ fn of_session(session: &SessionName, board: &Board, after: Seq, max_tokens: u64)
         fitted.elements.len(),
         lines(fitted.has_lines)
     );
-    Answer::reading(&about, &fitted.elements).into()
+    Answer::reading(about, fitted.elements).into()
 }
 
 /// Returns the path of a question, under its session where the list has those of several.

@@ -1,8 +1,11 @@
 //! Readings within a number of tokens. A line with path and size stands for what does not fit.
 
+use std::borrow::Cow;
+
+use crate::api::log_page::one_by_one::{EntryText, OneByOne};
 use crate::api::pieces::Pieces;
 use crate::api::view::state::text_of;
-use crate::board::{LogName, StatePath, StateValue, Tokenizer, json};
+use crate::board::{LogName, Seq, StatePath, StateValue, Tokenizer, json};
 use crate::mcp::call::Call;
 use crate::mcp::call::answer::{Facts, Failure};
 use crate::mcp::call::visit::{TOKENS_MAX, TOKENS_MIN};
@@ -26,7 +29,7 @@ pub(crate) fn asked_tokens(call: &mut Call) -> Result<Option<u64>, Failure> {
 }
 
 /// The tokens of readings: the family of the host's model is not known.
-const ESTIMATOR: Estimator = Estimator::of(Tokenizer::Other);
+pub(crate) const ESTIMATOR: Estimator = Estimator::of(Tokenizer::Other);
 
 /// Writes all pieces of an answer as one text.
 pub(crate) async fn whole(mut pieces: impl Pieces) -> Result<String, ServiceError> {
@@ -42,6 +45,58 @@ pub(crate) enum Keep {
     Last,
 }
 
+/// Elements that fit into a number of tokens.
+struct Fitting {
+    max_tokens: u64,
+    cost: Cost,
+    is_full: bool,
+    /// The elements as JSON, and lines for those that are too large.
+    elements: Vec<String>,
+    /// True if a line stands for an element.
+    has_lines: bool,
+    /// The size of the only element, if it was cut.
+    cut_bytes: Option<usize>,
+}
+
+impl Fitting {
+    fn new(max_tokens: u64) -> Self {
+        let (cost, elements) = (Cost::default(), Vec::new());
+        Self { max_tokens, cost, is_full: false, elements, has_lines: false, cut_bytes: None }
+    }
+
+    /// Takes an element, or a line for one that is too large; the only element is cut instead. The first is always taken.
+    /// Returns false if the element is left out.
+    fn take(
+        &mut self,
+        element: Cow<'_, str>,
+        cost: Cost,
+        is_only: bool,
+        path: impl FnOnce() -> String,
+    ) -> bool {
+        let max = Cost::of_tokens(self.max_tokens);
+        let (is_large, bytes) = (cost > max, element.len());
+        let (shown, cost) = match is_large {
+            true if is_only => (within(&element, self.max_tokens), cost),
+            true => {
+                let line = line("path", &path(), &element);
+                let cost = ESTIMATOR.text(&line);
+                (line, cost)
+            }
+            false => (element.into_owned(), cost),
+        };
+        let next = self.cost + cost + ESTIMATOR.text(",");
+        if self.is_full || next > max && !self.elements.is_empty() {
+            self.is_full = true;
+            return false;
+        }
+        (self.cost, self.is_full) = (next, next > max);
+        self.has_lines |= is_large && !is_only;
+        self.cut_bytes = (is_large && is_only).then_some(bytes);
+        self.elements.push(shown);
+        true
+    }
+}
+
 /// Elements of an array that fit into a number of tokens.
 pub(crate) struct Fitted<'a> {
     /// The elements as JSON, in the order of the array, and lines for those that are too large.
@@ -54,7 +109,7 @@ pub(crate) struct Fitted<'a> {
     pub(crate) left_out: usize,
 }
 
-/// Keeps as many elements of an array as fit, at least one. A single element that is too large is cut.
+/// Keeps as many elements of an array as fit, at least one.
 pub(crate) fn fit<'a>(
     array: &'a str,
     max_tokens: u64,
@@ -65,40 +120,73 @@ pub(crate) fn fit<'a>(
     if keep == Keep::Last {
         all.reverse();
     }
-    let (max, comma) = (Cost::of_tokens(max_tokens), ESTIMATOR.text(","));
-    let (count, mut cost, mut has_lines) = (all.len(), Cost::default(), false);
-    let mut kept: Vec<(&str, String)> = Vec::new();
-    for element in all {
-        let own = ESTIMATOR.text(element);
-        let is_line = own > max && count > 1;
-        let shown = match own > max {
-            true if is_line => line(&path(element), element),
-            true => within(element, max_tokens),
-            false => element.to_owned(),
-        };
-        let next = cost + comma + if is_line { ESTIMATOR.text(&shown) } else { own };
-        if next > max && !kept.is_empty() {
+    let (mut fitting, mut ends) = (Fitting::new(max_tokens), None);
+    for element in &all {
+        let cost = ESTIMATOR.text(element);
+        if !fitting.take(Cow::Borrowed(element), cost, false, || path(element)) {
             break;
         }
-        cost = next;
-        has_lines |= is_line;
-        kept.push((element, shown));
-        if next > max {
-            break;
-        }
+        let (first, _) = ends.unwrap_or((*element, *element));
+        ends = Some((first, *element));
     }
+    let Fitting { mut elements, has_lines, .. } = fitting;
+    let left_out = all.len() - elements.len();
     if keep == Keep::Last {
-        kept.reverse();
+        elements.reverse();
+        ends = ends.map(|(last, first)| (first, last));
     }
-    let ends = kept.first().zip(kept.last()).map(|(first, last)| (first.0, last.0));
-    let left_out = count - kept.len();
-    let elements = kept.into_iter().map(|(_, text)| text).collect();
     Fitted { elements, ends, has_lines, left_out }
 }
 
-/// Returns the path of an entry of a log.
-pub(crate) fn entry_path(log: &LogName, entry: &str) -> String {
-    format!("{log}/{}", member(entry, "seq").unwrap_or("0"))
+/// Entries of a log that fit into a number of tokens.
+pub(crate) struct FittedEntries {
+    /// The entries as JSON, the oldest first, and lines for those that are too large.
+    pub(crate) elements: Vec<String>,
+    /// The first and the last of them; `None` if no entry matches.
+    pub(crate) ends: Option<(Seq, Seq)>,
+    /// True if a line stands for an entry.
+    pub(crate) has_lines: bool,
+    /// True if the next entry did not fit.
+    pub(crate) is_full: bool,
+    /// The size of the only entry, if it was cut.
+    pub(crate) cut_bytes: Option<usize>,
+}
+
+/// Keeps as many entries of a page as fit, at least one. An only entry that is too large is cut.
+pub(crate) async fn fit_entries(
+    page: &mut OneByOne,
+    log: &LogName,
+    max_tokens: u64,
+    keep: Keep,
+) -> Result<FittedEntries, ServiceError> {
+    let (mut fitting, mut ends, mut is_full) = (Fitting::new(max_tokens), None, false);
+    while let Some(EntryText { seq, json, cost }) = page.next().await? {
+        let is_only = ends.is_none() && !page.has_more();
+        if !fitting.take(json.into(), cost, is_only, || entry_path(log, seq)) {
+            is_full = true;
+            break;
+        }
+        let (begin, _) = ends.unwrap_or((seq, seq));
+        ends = Some((begin, seq));
+    }
+    let Fitting { mut elements, has_lines, cut_bytes, .. } = fitting;
+    if keep == Keep::Last {
+        elements.reverse();
+        ends = ends.map(|(last, first)| (first, last));
+    }
+    Ok(FittedEntries { elements, ends, has_lines, is_full, cut_bytes })
+}
+
+/// Returns how to read the rest of an only element that was cut, at an address of the board's server; a sentence after
+/// another one.
+pub(crate) fn rest_of_cut(bytes: usize, address: &str) -> String {
+    format!(
+        " It has {bytes} bytes and is cut: raise max_tokens, at most to {TOKENS_MAX}, or GET {address} of the board's server."
+    )
+}
+
+fn entry_path(log: &LogName, seq: Seq) -> String {
+    format!("{log}/{seq}")
 }
 
 /// Shows the members of an object, each whole or as a line; at least one. Returns the number of those left out too. A member
@@ -111,14 +199,17 @@ pub(crate) fn fit_members(
     let (mut shown, mut left, mut left_out): (Vec<String>, _, _) = (Vec::new(), max_tokens, 0);
     let mut members = value.members();
     for (name, member) in members.by_ref() {
-        let name = StatePath::escape(name);
-        let place = if path.is_root() { name.into_owned() } else { format!("{path}/{name}") };
+        let escaped = StatePath::escape(name);
+        let place = if path.is_root() { escaped.into_owned() } else { format!("{path}/{escaped}") };
         let text = text_of(&member);
-        let whole = Facts::new().put("path", &place).put_json("value", &text);
+        // A name that no path can have is told instead of a path.
+        let is_path = place.parse::<StatePath>().is_ok();
+        let (key, called) = if is_path { ("path", &*place) } else { ("name", name) };
+        let whole = Facts::new().put(key, called).put_json("value", &text);
         let tokens = |text: &str| ESTIMATOR.text(text).tokens() + 1;
         let mut element = whole.as_str().to_owned();
         if 2 * tokens(&element) > left {
-            element = line(&place, &text);
+            element = line(key, called, &text);
         }
         if tokens(&element) > left && !shown.is_empty() {
             left_out = 1;
@@ -132,11 +223,11 @@ pub(crate) fn fit_members(
 
 /// Returns what stands for a JSON text that does not fit: its path, its size, the tokens that it takes, how it begins. How to
 /// read it is said outside of the data, which anyone may have written.
-fn line(path: &str, text: &str) -> String {
+fn line(key: &str, place: &str, text: &str) -> String {
     let begins = text.floor_char_boundary(BEGINS_BYTES);
     let tokens = ESTIMATOR.text(text).tokens() + 1;
     Facts::new()
-        .put("path", path)
+        .put(key, place)
         .put("bytes", &text.len())
         .put("max_tokens", &tokens.clamp(TOKENS_MIN, TOKENS_MAX))
         .put("begins", text.get(..begins).unwrap_or_default())
@@ -146,7 +237,7 @@ fn line(path: &str, text: &str) -> String {
 
 /// Returns true if a text has at most so many tokens.
 pub(crate) fn fits(text: &str, max_tokens: u64) -> bool {
-    ESTIMATOR.text(text) <= Cost::of_tokens(max_tokens)
+    ESTIMATOR.fits(text, Cost::of_tokens(max_tokens))
 }
 
 /// Returns a JSON text within a number of tokens, cut as [`cut`] does.
@@ -190,13 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn one_element_is_always_shown_if_only_its_beginning() {
-        let large = format!("[\"{}\"]", "é".repeat(3000));
-        let fitted = fit(&large, 100, Keep::Last, str::to_owned);
-        assert_eq!(fitted.left_out, 0);
-        let shown = &fitted.elements[0];
+    fn an_only_element_is_shown_up_to_what_fits() {
+        let large = format!("\"{}\"", "é".repeat(3000));
+        let mut fitting = Fitting::new(100);
+        let cost = ESTIMATOR.text(&large);
+        assert!(fitting.take(large.as_str().into(), cost, true, String::new));
+        assert_eq!((fitting.has_lines, fitting.cut_bytes), (false, Some(large.len())));
+        let shown = &fitting.elements[0];
         assert!(shown.starts_with("{\"cut\":") && shown.len() < 1000, "{shown}");
         assert!(json::document(shown.as_bytes()).is_ok());
+        assert!(!fitting.take("1".into(), ESTIMATOR.text("1"), false, String::new));
     }
 
     #[test]
@@ -209,7 +303,7 @@ mod tests {
         assert_eq!(member(line, "bytes"), Some("5002"));
         let tokens = member(line, "max_tokens").and_then(json::whole).unwrap();
         let alone = format!("[{}]", json::elements(&array).nth(1).unwrap());
-        assert!(!fit(&alone, tokens, Keep::Last, str::to_owned).elements[0].contains("cut"));
+        assert!(!fit(&alone, tokens, Keep::Last, str::to_owned).has_lines);
         assert!(member(line, "begins").unwrap().starts_with("\"\\\"word word"));
     }
 }

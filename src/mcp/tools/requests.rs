@@ -22,6 +22,10 @@ const EXAMINED_MAX: usize = 1000;
 /// The size of a request that is shown with its claim.
 const ITEM_BYTES_MAX: usize = 32_000;
 
+/// The step before the work on a request that is cut.
+const READ_WHOLE: &str = "the request is cut: read it whole with read_log (log requests, after=seq-1, before=seq+1, \
+    max_tokens); then ";
+
 pub(crate) fn claim_request(call: Call) -> Running {
     claim(call).boxed()
 }
@@ -82,8 +86,10 @@ fn claimed(facts: Facts, found: &Claimed<'_>) -> Facts {
     let Claimed { claim, seq, entry, .. } = found;
     let item =
         entry.map_or_else(|| "null".to_owned(), |entry| cut(entry.item.text(), ITEM_BYTES_MAX));
+    let is_cut = entry.is_some_and(|entry| entry.item.text().len() > ITEM_BYTES_MAX);
+    let read = if is_cut { READ_WHOLE } else { "" };
     let next = format!(
-        "do the work, then finish_request with seq={seq} and fence={}; if it takes longer, claim_request with seq={seq} \
+        "{read}do the work, then finish_request with seq={seq} and fence={}; if it takes longer, claim_request with seq={seq} \
          renews the claim",
         claim.fence
     );

@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 
 use super::logs::appended;
 use super::reading::cut;
+use crate::address::entry_url;
 use crate::api::intake::items::Intake;
 use crate::api::offload::work;
 use crate::api::ops::logs;
@@ -100,7 +101,11 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let (entry, image) = image_of(&board, seq, None)?;
     let max_px = if full { FULL_PX } else { THUMBNAIL_PX };
     let item = cut(entry.item.text(), ITEM_BYTES_MAX);
-    let about = format!("Screenshot {seq} of session {session}.");
+    let mut about = format!("Screenshot {seq} of session {session}.");
+    if item.len() < entry.item.text().len() {
+        let address = entry_url(session.name(), &log, seq);
+        about.push_str(&format!(" Its metadata is cut: GET {address} of the board's server."));
+    }
     let size = image.bytes;
     match call.visit.images {
         ImagesShown::Inline => {

@@ -55,5 +55,5 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
         "{} hits, best first.{rest} Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1.",
         fitted.elements.len()
     );
-    Ok(Answer::reading(&about, &fitted.elements).into())
+    Ok(Answer::reading(about, fitted.elements).into())
 }

@@ -2,16 +2,18 @@
 
 use futures_util::FutureExt as _;
 
-use super::reading::{fit_members, max_tokens, within};
+use super::reading::{fit_members, fits, max_tokens, rest_of_cut, within};
+use crate::address::state_url;
 use crate::api::intake::input::optional;
 use crate::api::intake::kinds::Lifetime;
 use crate::api::offload::work;
 use crate::api::ops::state::{self, Adding};
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::api::view::state::text_of;
-use crate::board::{self, Condition, Matches, StatePath};
+use crate::board::{self, Condition, Matches, SessionName, StatePath};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
+use crate::mcp::call::visit::TOKENS_MAX;
 use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Receipt;
 
@@ -23,13 +25,24 @@ const VALUE_BYTES_MAX: u64 = 1_000;
 
 /// How to read a value whose members are shown.
 const MEMBERS: &str = ", so its members are shown. A line with 'bytes' stands for one that did not fit: read it with \
-    get_state and its path; a max_tokens as in the line shows it whole.";
+    get_state and its path; a max_tokens as in the line shows it whole. One with 'name' has a name that no path can have.";
 
 /// Names a path outside the marks, unless its names could be read as anything else: others chose them, and a model copies them.
 fn named(path: &StatePath) -> String {
     let path = path.to_string();
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./~:".contains(&byte);
-    if path.bytes().all(is_plain) { format!("'{path}'") } else { "that path".to_owned() }
+    if is_plain(&path) { format!("'{path}'") } else { "that path".to_owned() }
+}
+
+/// Returns the address of a value, without names that could be read as anything else.
+fn address(session: &SessionName, path: &StatePath) -> String {
+    match is_plain(&path.to_string()) {
+        true => state_url(session, path),
+        false => format!("{}/ with that path", state_url(session, &StatePath::root())),
+    }
+}
+
+fn is_plain(path: &str) -> bool {
+    path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./~:".contains(&byte))
 }
 
 /// Takes a path; the whole state if it is absent or empty.
@@ -67,21 +80,24 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
         named(&path),
         tag.bare()
     );
-    let mut shown = vec![within(&text, tokens)];
-    if shown.first() != Some(&text) {
-        about.push_str(&format!(" It has {} bytes and does not fit", text.len()));
-        let (members, left_out) = fit_members(&path, &value, tokens);
-        if members.is_empty() {
-            about.push_str(": it is cut. Raise max_tokens.");
-        } else {
-            shown = members;
-            about.push_str(MEMBERS);
-        }
-        if left_out > 0 {
-            about.push_str(&format!(" {left_out} more members were left out; raise max_tokens."));
-        }
+    if fits(&text, tokens) {
+        return Ok(Answer::reading(about, vec![text]).into());
     }
-    Ok(Answer::reading(&about, &shown).into())
+    let address = address(session.name(), &path);
+    let (mut shown, left_out) = fit_members(&path, &value, tokens);
+    if shown.is_empty() {
+        shown.push(within(&text, tokens));
+        about.push_str(&rest_of_cut(text.len(), &address));
+    } else {
+        about.push_str(&format!(" It has {} bytes and does not fit{MEMBERS}", text.len()));
+    }
+    if left_out > 0 {
+        about.push_str(&format!(
+            " {left_out} more members were left out: raise max_tokens, at most to {TOKENS_MAX}, or GET {address} of the \
+             board's server."
+        ));
+    }
+    Ok(Answer::reading(about, shown).into())
 }
 
 pub(crate) fn set_state(call: Call) -> Running {

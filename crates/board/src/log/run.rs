@@ -131,6 +131,15 @@ impl Run {
         weights.is_some_and(|weights| weights.len() >= self.range.end)
     }
 
+    /// Returns the bytes of the items that [`Self::weights`] would weigh: all up to the run's end that are not weighed yet,
+    /// those before the run too.
+    #[must_use]
+    pub fn unweighed_bytes(&self, kind: &TextKind, tokenizer: Tokenizer) -> u64 {
+        let known = self.texts().weights(kind, tokenizer).map_or(0, |weights| weights.len());
+        let entries = (known..self.range.end).filter_map(|index| self.entry(index));
+        entries.map(|entry| entry.item.bytes()).sum()
+    }
+
     /// Returns the memory address of the chunk or tail, with the range.
     fn place(&self) -> (usize, Range<usize>) {
         let address = match &self.of {

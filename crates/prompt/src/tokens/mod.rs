@@ -134,11 +134,17 @@ impl Estimator {
         Cost(bytes.saturating_mul(u64::from(self.tokenizer.of_each(BASE64))))
     }
 
+    /// Returns true if a text costs no more than `max`.
+    #[must_use]
+    pub fn fits(&self, text: &str, max: Cost) -> bool {
+        let is_short = (text.len() as u64).saturating_mul(BYTE_MAX.0) <= max.0;
+        is_short || self.text(text) <= max
+    }
+
     /// Returns the length of a beginning of a text that costs no more than `max`. About 64 bytes more would not fit.
     #[must_use]
     pub fn beginning(&self, text: &str, max: Cost) -> usize {
-        let is_short = (text.len() as u64).saturating_mul(BYTE_MAX.0) <= max.0;
-        if is_short || self.text(text) <= max {
+        if self.fits(text, max) {
             return text.len();
         }
         let (mut fits, mut exceeds) = (0, text.len());
