@@ -8,6 +8,7 @@ use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::call::answer::structured_schema;
+use super::call::schema::Properties;
 use super::call::visit::{TOKENS_MAX, ToolSet, Visit};
 use super::call::{Call, Running};
 use super::tools::{
@@ -32,7 +33,7 @@ pub(super) struct Definition {
     pub(super) name: &'static str,
     description: &'static str,
     /// The members of its schema as JSON, without those that several tools have.
-    pub(super) properties: &'static str,
+    pub(super) properties: Properties,
     required: &'static [&'static str],
     effect: Effect,
     /// True if a call without a session covers all sessions.
@@ -63,7 +64,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: FIRST,
         description: "See the shared board at a glance; call it first: counts, open questions, claimable requests, \
             agents, newest steps. Without a session: the sessions. Example: {}",
-        properties: r#"{"prefix":{"type":"string"},"after":{"type":"string"}}"#,
+        properties: Properties::of(r#"{"prefix":{"type":"string"},"after":{"type":"string"}}"#),
         required: &[],
         effect: Effect::Reads,
         covers_all: true,
@@ -75,7 +76,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "read_log",
         description: "Read entries of a log of the board: the newest ('latest'), or oldest first after a seq. Example: \
             {\"log\":\"trajectories\",\"latest\":5}",
-        properties: r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+        ),
         required: &["log"],
         effect: Effect::Reads,
         covers_all: false,
@@ -87,7 +90,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "append_items",
         description: "Add items to a log of the board: steps to trajectories, work (tasks) for others to requests. \
             Example: {\"log\":\"requests\",\"items\":[{\"request\":\"sum up report.pdf\"}]}",
-        properties: r#"{"log":{"type":"string","enum":["questions","requests","trajectories"]},"items":{"type":"array","items":{"type":["object","string"]}},"after":{"type":"array","items":{"type":"integer"},"description":"requests"},"attempts":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"log":{"type":"string","enum":["questions","requests","trajectories"]},"items":{"type":"array","items":{"type":["object","string"]}},"after":{"type":"array","items":{"type":"integer"},"description":"requests"},"attempts":{"type":"integer"}}"#,
+        ),
         required: &["log", "items"],
         effect: Effect::Adds,
         covers_all: false,
@@ -99,7 +104,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "add_screenshot",
         description: "Add a screenshot or other image to the board. Example: \
             {\"image\":\"data:image/png;base64,…\",\"metadata\":\"login page\"}",
-        properties: r#"{"image":{"type":"string","description":"data URL"},"metadata":{"type":["string","object"]}}"#,
+        properties: Properties::of(
+            r#"{"image":{"type":"string","description":"data URL"},"metadata":{"type":["string","object"]}}"#,
+        ),
         required: &["image"],
         effect: Effect::Adds,
         covers_all: false,
@@ -111,7 +118,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "get_screenshot",
         description: "See a screenshot of the board as an image, scaled down unless 'full'. Without seq: the newest. \
             Example: {\"seq\":3}",
-        properties: r#"{"seq":{"type":"integer"},"full":{"type":"boolean"}}"#,
+        properties: Properties::of(r#"{"seq":{"type":"integer"},"full":{"type":"boolean"}}"#),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
@@ -123,7 +130,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "render_prompt",
         description: "Get the board as one Markdown text, ready for a prompt, within max_tokens, newest kept. Example: \
             {\"include\":[\"requests\",\"trajectories\",\"state\"],\"max_tokens\":2000}",
-        properties: r#"{"include":{"type":"array","items":{"type":"string"}},"latest":{"type":"integer"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"include":{"type":"array","items":{"type":"string"}},"latest":{"type":"integer"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+        ),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
@@ -136,7 +145,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         description: "Find entries of the board by words, in all sessions unless one is named. All words of q must \
             occur; \"in a row\", begin*. To exclude a word, put ' -' before it; to find a flag such as \"-xzf\", put it \
             in quotation marks. Example: {\"q\":\"disk full\"}",
-        properties: r#"{"q":{"type":"string"},"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory"]},"limit":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"q":{"type":"string"},"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory"]},"limit":{"type":"integer"}}"#,
+        ),
         required: &["q"],
         effect: Effect::Reads,
         covers_all: true,
@@ -148,7 +159,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "get_state",
         description: "Read the board's state (one JSON document) at a path, with its tag. Example: \
             {\"path\":\"tasks/t1\"}",
-        properties: r#"{"path":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+        properties: Properties::of(r#"{"path":{"type":"string"},"max_tokens":{"type":"integer"}}"#),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
@@ -160,7 +171,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "set_state",
         description: "Set the board's shared state at a path; without a value, delete it. With expected_tag (from \
             get_state, or 'absent') only if unchanged. Example: {\"path\":\"t1/status\",\"value\":\"ready\"}",
-        properties: r#"{"path":{"type":"string"},"value":{},"expected_tag":{"type":"string"},"ttl":{"type":"string","description":"such as 10m"}}"#,
+        properties: Properties::of(
+            r#"{"path":{"type":"string"},"value":{},"expected_tag":{"type":"string"},"ttl":{"type":"string","description":"such as 10m"}}"#,
+        ),
         required: &["path"],
         // An earlier value stays in the history, and with expected_tag nothing is overwritten unseen.
         effect: Effect::Sets,
@@ -173,7 +186,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "add_to_state",
         description: "Add to a number in the board's shared state, safely beside others; returns the sum. Example: \
             {\"path\":\"done\",\"add\":1}",
-        properties: r#"{"path":{"type":"string"},"add":{"type":"number"}}"#,
+        properties: Properties::of(r#"{"path":{"type":"string"},"add":{"type":"number"}}"#),
         required: &["path", "add"],
         effect: Effect::Adds,
         covers_all: false,
@@ -186,7 +199,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         description: "Make several writes to the board in one commit, if tests hold. Verbs: put, patch, add, delete, \
             append, claim, claim_next, done, answer, status. Example: \
             {\"if\":[{\"path\":\"lock\",\"absent\":true}],\"then\":[{\"put\":\"lock\",\"value\":1},{\"append\":\"trajectories\",\"item\":{\"step\":1}}]}",
-        properties: r#"{"if":{"type":"array","items":{"type":"object"}},"then":{"type":"array","items":{"type":"object"}},"else":{"type":"array","items":{"type":"object"}}}"#,
+        properties: Properties::of(
+            r#"{"if":{"type":"array","items":{"type":"object"}},"then":{"type":"array","items":{"type":"object"}},"else":{"type":"array","items":{"type":"object"}}}"#,
+        ),
         required: &["then"],
         effect: Effect::Adds,
         covers_all: false,
@@ -198,7 +213,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "remember",
         description: "Save a note to your own memory on the board, for later. Example: {\"item\":\"the login is on page \
             2\"}",
-        properties: r#"{"item":{"type":["string","object"]}}"#,
+        properties: Properties::of(r#"{"item":{"type":["string","object"]}}"#),
         required: &["item"],
         effect: Effect::Adds,
         covers_all: false,
@@ -209,7 +224,9 @@ pub(super) static TOOLS: [Definition; 22] = [
     Definition {
         name: "recall",
         description: "Read your own notes on the board, the newest 10 by default. Example: {\"contains\":\"login\"}",
-        properties: r#"{"latest":{"type":"integer"},"contains":{"type":"string"},"of":{"type":"string","description":"another agent"},"max_tokens":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"latest":{"type":"integer"},"contains":{"type":"string"},"of":{"type":"string","description":"another agent"},"max_tokens":{"type":"integer"}}"#,
+        ),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
@@ -221,7 +238,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "ask_person",
         description: "Ask a person (user), and wait for the answer. If not yet answered, call again with the seq. \
             Example: {\"question\":\"Which file?\",\"default\":\"a.xlsx\",\"expires\":\"10m\"}",
-        properties: r#"{"question":{"type":"string"},"seq":{"type":"integer"},"default":{"type":"string"},"expires":{"type":"string"},"wait_s":{"type":"integer"},"ask_here":{"type":"boolean","description":"host's user"}}"#,
+        properties: Properties::of(
+            r#"{"question":{"type":"string"},"seq":{"type":"integer"},"default":{"type":"string"},"expires":{"type":"string"},"wait_s":{"type":"integer"},"ask_here":{"type":"boolean","description":"host's user"}}"#,
+        ),
         required: &[],
         effect: Effect::Adds,
         covers_all: false,
@@ -233,7 +252,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "answer_question",
         description: "Answer an open question of the board, or skip it; the first answer wins. Example: \
             {\"seq\":4,\"answer\":\"a.xlsx\"}",
-        properties: r#"{"seq":{"type":"integer"},"answer":{"type":"string"},"skip":{"type":"boolean"}}"#,
+        properties: Properties::of(
+            r#"{"seq":{"type":"integer"},"answer":{"type":"string"},"skip":{"type":"boolean"}}"#,
+        ),
         required: &["seq"],
         effect: Effect::Sets,
         covers_all: false,
@@ -245,7 +266,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "list_open_questions",
         description: "List the board's questions that wait for a person's answer, in all sessions unless one is named. \
             Example: {}",
-        properties: r#"{"after":{"type":"string","description":"'next' of the page before"}}"#,
+        properties: Properties::of(
+            r#"{"after":{"type":"string","description":"'next' of the page before"}}"#,
+        ),
         required: &[],
         effect: Effect::Reads,
         covers_all: true,
@@ -258,7 +281,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         description: "Claim the board's next open request (task, job, work) that matches, for you alone, and wait for \
             one to come. To renew, claim its seq again before expires_at. Example: \
             {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
-        properties: r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,
+        ),
         required: &[],
         effect: Effect::Sets,
         covers_all: false,
@@ -270,7 +295,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "finish_request",
         description: "End a request that you claimed: done with a result, or failed with a reason. \
             Example: {\"seq\":7,\"fence\":41,\"result\":{\"total\":12}}",
-        properties: r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"failed":{"type":"boolean"},"reason":{"type":"string"}}"#,
+        properties: Properties::of(
+            r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"failed":{"type":"boolean"},"reason":{"type":"string"}}"#,
+        ),
         required: &["seq"],
         effect: Effect::Sets,
         covers_all: false,
@@ -282,7 +309,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "wait_for_change",
         description: "Wait until the board changes after a revision, and see the changes. Example: \
             {\"after\":41,\"on\":[\"requests\",\"state/tasks\"]}",
-        properties: r#"{"after":{"type":"integer"},"on":{"type":"array","items":{"type":"string"}},"wait_s":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"after":{"type":"integer"},"on":{"type":"array","items":{"type":"string"}},"wait_s":{"type":"integer"}}"#,
+        ),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
@@ -294,7 +323,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "checkpoint_board",
         description: "Name the board as it is now, to compare with or restore later. Example: \
             {\"name\":\"before-import\"}",
-        properties: r#"{"name":{"type":"string"}}"#,
+        properties: Properties::of(r#"{"name":{"type":"string"}}"#),
         required: &["name"],
         effect: Effect::Sets,
         covers_all: false,
@@ -306,7 +335,9 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "compare_board",
         description: "Show what changed on the board between two points (revision or checkpoint; 'to' is now). Example: \
             {\"from\":\"before-import\"}",
-        properties: r#"{"from":{"type":["string","integer"]},"to":{"type":["string","integer"]},"max_tokens":{"type":"integer"}}"#,
+        properties: Properties::of(
+            r#"{"from":{"type":["string","integer"]},"to":{"type":["string","integer"]},"max_tokens":{"type":"integer"}}"#,
+        ),
         required: &["from"],
         effect: Effect::Reads,
         covers_all: false,
@@ -318,7 +349,7 @@ pub(super) static TOOLS: [Definition; 22] = [
         name: "restore_board",
         description: "Return the whole board, for everyone, to an earlier point (revision or checkpoint). Example: \
             {\"at\":\"before-import\"}",
-        properties: r#"{"at":{"type":["string","integer"]}}"#,
+        properties: Properties::of(r#"{"at":{"type":["string","integer"]}}"#),
         required: &["at"],
         effect: Effect::Destroys,
         covers_all: false,
@@ -347,7 +378,7 @@ impl Definition {
 
     /// Returns true if a call may wait for something to happen.
     pub(super) fn waits(&self) -> bool {
-        crate::board::json::get(self.properties, "wait_s").is_some()
+        self.properties.get("wait_s").is_some()
     }
 
     /// Returns the scope that the tool needs at least.
@@ -378,7 +409,8 @@ impl Definition {
     }
 
     fn schema(&self, visit: &Visit) -> JsonObject {
-        let mut properties: JsonObject = serde_json::from_str(self.properties).unwrap_or_default();
+        let mut properties: JsonObject =
+            serde_json::from_str(self.properties.text()).unwrap_or_default();
         properties.values_mut().for_each(shown);
         let text = json!({ "type": "string" });
         properties.insert("session".to_owned(), text.clone());

@@ -56,7 +56,7 @@ impl Server {
         let gone = visit.departed.child_token();
         let (service, given_up) = (self.service.clone(), gone.clone());
         let mut running = pin!(async move {
-            let arguments = Arguments::of(arguments, definition.properties).await?;
+            let arguments = Arguments::of(arguments, &definition.properties).await?;
             let mut call = Call::new(service, visit, definition.name, arguments, client);
             call.gone = given_up;
             (definition.run)(call).await

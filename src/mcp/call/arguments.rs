@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use axum::body::Bytes;
 
-use super::schema::conformed;
+use super::schema::{Properties, conformed};
 use crate::api::fingerprint::Fingerprint;
 use crate::api::intake::fields::{json_text, text_of, value_of};
 use crate::api::intake::input::Source;
@@ -52,13 +52,13 @@ impl Arguments {
     /// large.
     pub(crate) async fn of(
         raw: Option<RawArguments>,
-        properties: &'static str,
+        properties: &'static Properties,
     ) -> Result<Self, Refusal> {
         let Some(RawArguments(text)) = raw else { return Ok(Self::none()) };
         work(text.len(), move || Self::read(json_text(&text)?, properties)).await
     }
 
-    fn read(text: &str, properties: &str) -> Result<Self, Refusal> {
+    fn read(text: &str, properties: &Properties) -> Result<Self, Refusal> {
         let mut left: Vec<(String, String)> = Vec::with_capacity(ARGUMENTS_USUAL);
         for member in json::members(text) {
             let (name, pointer) = (json::decode(member.name), child("", member.name));

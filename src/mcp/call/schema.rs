@@ -4,14 +4,46 @@
 //! integers. One rule reads these for all tools, so that no tool stores an array's text as an item.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use crate::api::refusal::{Refusal, invalid_field};
 use crate::board::json::{self, Kind};
 
+/// The schemas of a tool's arguments by name, read once.
+pub(crate) struct Properties {
+    text: &'static str,
+    schemas: OnceLock<Vec<(&'static str, &'static str)>>,
+}
+
+impl Properties {
+    /// Creates the properties of a schema, as JSON whose names need no escapes.
+    pub(crate) const fn of(text: &'static str) -> Self {
+        Self { text, schemas: OnceLock::new() }
+    }
+
+    /// Returns the JSON text.
+    pub(crate) const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Returns the schema of an argument.
+    pub(crate) fn get(&self, name: &str) -> Option<&'static str> {
+        let read = || {
+            json::members(self.text).map(|own| (own.name.trim_matches('"'), own.value)).collect()
+        };
+        let schemas = self.schemas.get_or_init(read);
+        schemas.iter().find(|(own, _)| *own == name).map(|(_, schema)| *schema)
+    }
+}
+
 /// Returns an argument's value by the schema of its tool's properties. A value of another type stays as it is: the tool
 /// judges it.
-pub(super) fn conformed(properties: &str, name: &str, value: &str) -> Result<String, Refusal> {
-    match json::get(properties, name) {
+pub(super) fn conformed(
+    properties: &Properties,
+    name: &str,
+    value: &str,
+) -> Result<String, Refusal> {
+    match properties.get(name) {
         Some(schema) => Ok(by(schema, &format!("/{name}"), value)?.into_owned()),
         None => Ok(value.to_owned()),
     }
@@ -130,14 +162,18 @@ mod tests {
             ("then", r#"["{\"put\":\"a\"}"]"#, r#"[{"put":"a"}]"#),
             ("unknown", r#""5""#, r#""5""#),
         ] {
-            assert_eq!(conformed(PROPERTIES, name, value).unwrap(), read, "{name} {value}");
+            assert_eq!(
+                conformed(&Properties::of(PROPERTIES), name, value).unwrap(),
+                read,
+                "{name} {value}"
+            );
         }
     }
 
     #[test]
     fn a_text_that_begins_as_an_array_must_be_one() {
         for value in [r#""[{'do':1}]""#, r#""[1,""#, r#"" {\"a\"""#] {
-            let refused = conformed(PROPERTIES, "items", value).unwrap_err();
+            let refused = conformed(&Properties::of(PROPERTIES), "items", value).unwrap_err();
             assert!(refused.detail().contains("/items: begins as"), "{}", refused.detail());
         }
     }

@@ -143,7 +143,7 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
 fn arguments_are_listed_as_they_are_declared() {
     for (tool, (name, declared)) in TOOLS.iter().zip(declared()) {
         assert_eq!(tool.name, name);
-        let listed: BTreeMap<String, Value> = serde_json::from_str(tool.properties).unwrap();
+        let listed: BTreeMap<String, Value> = serde_json::from_str(tool.properties.text()).unwrap();
         for (argument, listed) in &listed {
             let at = format!("{name}/{argument}");
             match declared.members.get(argument) {
