@@ -49,6 +49,8 @@ pub(crate) enum Keep {
 struct Fitting {
     max_tokens: u64,
     cost: Cost,
+    /// The cost between two elements.
+    comma: Cost,
     is_full: bool,
     /// The elements as JSON, and lines for those that are too large.
     elements: Vec<String>,
@@ -60,8 +62,15 @@ struct Fitting {
 
 impl Fitting {
     fn new(max_tokens: u64) -> Self {
-        let (cost, elements) = (Cost::default(), Vec::new());
-        Self { max_tokens, cost, is_full: false, elements, has_lines: false, cut_bytes: None }
+        Self {
+            max_tokens,
+            cost: Cost::default(),
+            comma: ESTIMATOR.text(","),
+            is_full: false,
+            elements: Vec::new(),
+            has_lines: false,
+            cut_bytes: None,
+        }
     }
 
     /// Takes an element, or a line for one that is too large; the only element is cut instead. The first is always taken.
@@ -84,7 +93,7 @@ impl Fitting {
             }
             false => (element.into_owned(), cost),
         };
-        let next = self.cost + cost + ESTIMATOR.text(",");
+        let next = self.cost + cost + self.comma;
         if self.is_full || next > max && !self.elements.is_empty() {
             self.is_full = true;
             return false;
