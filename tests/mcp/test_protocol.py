@@ -286,7 +286,7 @@ async def test_a_forged_state_is_refused(server: Server, session: str) -> None:
             result = await elicit(raw, here(accepted("evil"), false))
             assert result["isError"], false
         # Another agent is another principal; another question or session was never asked here.
-        for name, value in (("agent", "Other"), ("question", "Another?"), ("session", f"{session}-2")):
+        for name, value in (("agent", "Other"), ("question", "Another?"), ("session", f"{session}-2"), ("seq", 2)):
             other = here(accepted("evil"), state)
             other["arguments"][name] = value
             assert (await elicit(raw, other))["isError"], name

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import httpx
+
 from server import Server, facts, png_url
 
 
@@ -245,3 +247,50 @@ async def test_metadata_and_requests_that_are_cut_say_how_to_read_them(server: S
         await raw.call("append_items", {"log": "requests", "items": [{"text": "word " * 10_000}]})
         text = (await raw.call("claim_request"))["content"][0]["text"]
         assert "the request is cut: read it whole with read_log" in text
+
+
+async def test_open_questions_go_on_with_a_cursor_of_either_type(server: Server, session: str) -> None:
+    server.board(session).post("questions", *({"question": f"why {n}?"} for n in range(60)))
+    async with server.raw(query=f"?session={session}") as raw:
+        text = (await raw.call("list_open_questions"))["content"][0]["text"]
+        after = re.search(r"after=(\d+)", text)[1]
+        for cursor in (after, int(after)):
+            text = (await raw.call("list_open_questions", {"after": cursor}))["content"][0]["text"]
+            assert data_lines(text)[0]["seq"] == int(after) + 1
+
+
+async def test_a_search_says_that_there_are_more(server: Server, session: str) -> None:
+    server.board(session).post("trajectories", *({"text": f"kiwi {n}"} for n in range(30)))
+    found = {"q": "kiwi", "session": session, "min_revision": "1", "wait": "30s"}
+    async with httpx.AsyncClient(timeout=40) as client:
+        (await client.get(f"{server.url}/v1/search", params=found)).raise_for_status()
+    async with server.raw(query=f"?session={session}") as raw:
+        text = (await raw.call("search_board", {"q": "kiwi", "limit": 2}))["content"][0]["text"]
+        assert text.startswith("2 hits, best first. There are more: use more words, or a larger limit.")
+        text = (await raw.call("search_board", {"q": "kiwi", "limit": 100}))["content"][0]["text"]
+        assert text.startswith("30 hits, best first. Read one with read_log")
+
+
+async def test_equal_points_do_not_differ(server: Server, session: str) -> None:
+    server.board(session).post("trajectories", {"step": 1})
+    async with server.raw(query=f"?session={session}") as raw:
+        text = (await raw.call("compare_board", {"from": 1, "to": 1}))["content"][0]["text"]
+        assert "Nothing that you may see differs." in text
+
+
+async def test_a_worker_learns_how_many_claims_it_holds(server: Server, session: str) -> None:
+    server.board(session).post("requests", *({"n": n} for n in range(9)))
+    async with server.raw(query=f"?session={session}&agent=W") as raw:
+        for _ in range(9):
+            await raw.call("claim_request")
+        (line,) = data_lines((await raw.call("board_overview"))["content"][0]["text"])
+        assert len(line["claimed_by_you"]) < line["claimed_by_you_count"] == 9
+
+
+async def test_what_is_larger_than_any_reading_says_so(server: Server, session: str) -> None:
+    server.board(session).ask("PUT", "/state", {"huge": "word " * 150_000, "a": 1})
+    async with server.raw(query=f"?session={session}") as raw:
+        huge, _ = data_lines((await raw.call("get_state"))["content"][0]["text"])
+        assert (huge["path"], "max_tokens" in huge) == ("huge", False)
+        text = (await raw.call("get_state", {"path": "huge", "max_tokens": 100_000}))["content"][0]["text"]
+        assert f"is cut: GET /v1/sessions/{session}/state/huge of" in text

@@ -88,7 +88,7 @@ fn told(events: &str, cursor: Revision, commits: usize, max_tokens: u64) -> Answ
         count => format!(" The first {count} of {commits} commits were left out; read the board."),
     };
     let about = format!(
-        "The board changed; it is at revision {cursor} now.{rest}{lines} To go on: after={cursor}."
+        "The board changed, here up to revision {cursor}.{rest}{lines} To go on: after={cursor}."
     );
     Answer::reading(about, fitted.elements)
 }

@@ -18,7 +18,8 @@ const DIFFERENCES_MAX: usize = 1000;
 
 /// How to read a difference for which a line stands.
 const LINES: &str = " A line with 'bytes' stands for a difference that did not fit: its path says where it is; read it there \
-    with read_log, or get_state without the 'state/' that the path begins with.";
+    with read_log, recall, or get_state without the 'state/' that the path begins with. One that was removed is in the history \
+    only.";
 
 pub(crate) fn checkpoint_board(call: Call) -> Running {
     checkpoint(call).boxed()
@@ -69,9 +70,10 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     }
     let more = member(&text, "more") == Some("true");
     let rest = match (left_out, more) {
+        (0, false) if told.is_empty() => " Nothing that you may see differs.".to_owned(),
         (0, false) => String::new(),
         (count, false) => {
-            format!(" {count} more were left out; raise max_tokens or compare nearer points.")
+            format!(" {count} more were left out: raise max_tokens, or compare nearer points.")
         }
         (_, true) => " More were left out; compare nearer points.".to_owned(),
     };

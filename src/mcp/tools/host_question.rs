@@ -60,9 +60,10 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
     let session = State::session(sealed)?;
     let session = call.reach(&session).await?;
     let seq = State::open(&call, agent.as_ref(), &session, sealed)?;
-    if let Some(named) = call.arguments.parsed::<SessionName>("session")?
-        && named != *session.name()
-    {
+    let named = call.arguments.parsed("session")?.or_else(|| call.visit.session.clone());
+    let is_another = named.is_some_and(|named| named != *session.name())
+        || call.arguments.whole("seq", 1, u64::MAX)?.is_some_and(|named| named != seq.0);
+    if is_another {
         return Err(another().into());
     }
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();

@@ -28,7 +28,7 @@ const RECALLED_DEFAULT: u64 = 10;
 
 /// How to read an entry for which a line stands.
 const LINES: &str = " A line with 'bytes' stands for an entry that did not fit: the number in its path is its seq; read it \
-    with after=seq-1, before=seq+1 and the line's max_tokens.";
+    with after=seq-1, before=seq+1 and the line's max_tokens; one without is larger than any reading.";
 
 /// The number of entries whose places an append tells.
 const SEQS_MAX: usize = 100;
@@ -119,7 +119,7 @@ async fn shown(
         about.push_str(LINES);
     }
     if let Some(bytes) = cut_bytes {
-        about.push_str(&rest_of_cut(bytes, &entry_url(session.name(), &log, first)));
+        about.push_str(&rest_of_cut(bytes, tokens, &entry_url(session.name(), &log, first)));
     }
     about.push_str(&format!(" Session {session}, revision {revision}."));
     Ok(Answer::reading(about, elements).into())

@@ -119,9 +119,12 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
     facts = facts.put_json("newest_steps", &list(&steps));
     match call.visit.agent() {
         Some(agent) => {
-            let claimed = claimed_by(board, agent, size);
+            let held = newest_held(board).filter(|(_, claim)| claim.agent == *agent).count();
             let notes = LogName::Memory(agent.clone());
-            facts.put_json("claimed_by_you", &list(&claimed)).put("your_notes", &count(&notes))
+            facts
+                .put_json("claimed_by_you", &list(&claimed_by(board, agent, size)))
+                .put("claimed_by_you_count", &held)
+                .put("your_notes", &count(&notes))
         }
         None => facts,
     }

@@ -188,10 +188,12 @@ pub(crate) async fn fit_entries(
 
 /// Returns how to read the rest of an only element that was cut, at an address of the board's server; a sentence after
 /// another one.
-pub(crate) fn rest_of_cut(bytes: usize, address: &str) -> String {
-    format!(
-        " It has {bytes} bytes and is cut: raise max_tokens, at most to {TOKENS_MAX}, or GET {address} of the board's server."
-    )
+pub(crate) fn rest_of_cut(bytes: usize, max_tokens: u64, address: &str) -> String {
+    let raise = match max_tokens < TOKENS_MAX {
+        true => format!("raise max_tokens, at most to {TOKENS_MAX}, or "),
+        false => String::new(),
+    };
+    format!(" It has {bytes} bytes and is cut: {raise}GET {address} of the board's server.")
 }
 
 fn entry_path(log: &LogName, seq: Seq) -> String {
@@ -230,18 +232,17 @@ pub(crate) fn fit_members(
     (shown, left_out + members.count())
 }
 
-/// Returns what stands for a JSON text that does not fit: its path, its size, the tokens that it takes, how it begins. How to
-/// read it is said outside of the data, which anyone may have written.
+/// Returns what stands for a JSON text that does not fit: its path, its size, the tokens that it takes if a reading may have so
+/// many, how it begins. How to read it is said outside of the data, which anyone may have written.
 fn line(key: &str, place: &str, text: &str) -> String {
     let begins = text.floor_char_boundary(BEGINS_BYTES);
     let tokens = ESTIMATOR.text(text).tokens() + 1;
-    Facts::new()
-        .put(key, place)
-        .put("bytes", &text.len())
-        .put("max_tokens", &tokens.clamp(TOKENS_MIN, TOKENS_MAX))
-        .put("begins", text.get(..begins).unwrap_or_default())
-        .as_str()
-        .to_owned()
+    let facts = Facts::new().put(key, place).put("bytes", &text.len());
+    let facts = match tokens <= TOKENS_MAX {
+        true => facts.put("max_tokens", &tokens.max(TOKENS_MIN)),
+        false => facts,
+    };
+    facts.put("begins", text.get(..begins).unwrap_or_default()).as_str().to_owned()
 }
 
 /// Returns true if a text has at most so many tokens.

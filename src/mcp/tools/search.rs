@@ -13,6 +13,10 @@ use crate::mcp::call::answer::{Answer, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::ServiceError;
 
+/// How to read a hit.
+const READ: &str = " Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1; one of a memory with \
+    recall: of=agent.";
+
 /// The time that a search of one session waits for the index.
 const INDEXED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -47,13 +51,13 @@ async fn search(mut call: Call) -> Result<Outcome, Failure> {
     };
     let hits = member(&data, "hits").unwrap_or("[]");
     let fitted = fit(hits, call.visit.max_tokens, Keep::First, path);
-    let rest = match fitted.left_out {
-        0 => String::new(),
-        left_out => format!(" {left_out} more did not fit: use more words."),
+    let (is_full, has_next) =
+        (fitted.left_out > 0, member(&data, "next").is_some_and(|next| next != "null"));
+    let rest = match (is_full, has_next) {
+        (true, _) => " More did not fit: use more words.",
+        (false, true) => " There are more: use more words, or a larger limit.",
+        (false, false) => "",
     };
-    let about = format!(
-        "{} hits, best first.{rest} Read one with read_log: its 'session', its 'log', after=seq-1, before=seq+1.",
-        fitted.elements.len()
-    );
+    let about = format!("{} hits, best first.{rest}{READ}", fitted.elements.len());
     Ok(Answer::reading(about, fitted.elements).into())
 }

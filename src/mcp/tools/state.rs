@@ -25,7 +25,8 @@ const VALUE_BYTES_MAX: u64 = 1_000;
 
 /// How to read a value whose members are shown.
 const MEMBERS: &str = ", so its members are shown. A line with 'bytes' stands for one that did not fit: read it with \
-    get_state and its path; a max_tokens as in the line shows it whole. One with 'name' has a name that no path can have.";
+    get_state and its path; a max_tokens as in the line shows it whole; one without is larger than any reading. One with 'name' \
+    has a name that no path can have.";
 
 /// Names a path outside the marks, unless its names could be read as anything else: others chose them, and a model copies them.
 fn named(path: &StatePath) -> String {
@@ -87,7 +88,7 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
     let (mut shown, left_out) = fit_members(&path, &value, tokens);
     if shown.is_empty() {
         shown.push(within(&text, tokens));
-        about.push_str(&rest_of_cut(text.len(), &address));
+        about.push_str(&rest_of_cut(text.len(), tokens, &address));
     } else {
         about.push_str(&format!(" It has {} bytes and does not fit{MEMBERS}", text.len()));
     }
