@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     images: Vec<ContentBlock>,
 }
 
-/// What an answer says besides its images: as a text for the model, or as an object for hosts that ask for structured content.
+/// The content of an answer without its images. The model reads it as text, a host with `structured=1` as an object.
 #[derive(Debug)]
 enum Said {
     Text(String),

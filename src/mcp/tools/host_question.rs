@@ -64,7 +64,7 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
     let is_another = named.is_some_and(|named| named != *session.name())
         || call.arguments.whole("seq", 1, u64::MAX)?.is_some_and(|named| named != seq.0);
     if is_another {
-        return Err(another().into());
+        return Err(mismatched().into());
     }
     let input = call.client.inputs.as_ref().and_then(|inputs| inputs.get(INPUT)).cloned();
     let deadline = call.deadline()?;
@@ -74,7 +74,7 @@ pub(crate) async fn answered(mut call: Call, sealed: &str) -> Result<Outcome, Fa
     let entry = question(&published.board, seq)?;
     if asked.is_some_and(|asked| entry.item.get("question").map(json::decode) != Some(asked.into()))
     {
-        return Err(another().into());
+        return Err(mismatched().into());
     }
     if entry.item.get("answer").is_some() {
         // Somebody else was faster.
@@ -178,7 +178,7 @@ fn forged() -> Refusal {
     Refusal::new(Code::InvalidParameter, why)
 }
 
-fn another() -> Refusal {
+fn mismatched() -> Refusal {
     let why = "this requestState is of another session or question than the call";
     Refusal::new(Code::InvalidParameter, why)
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use super::reading::{cut, fits};
 use super::requests::newest_held;
 use crate::api::inbox::listing;
-use crate::board::{AgentName, Board, Claim, Log, LogName, Seq, SessionName, StatePath};
+use crate::board::{Board, Claim, Entry, Log, LogName, Seq, SessionName, StatePath};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::{Call, Outcome, Running};
 
@@ -119,21 +119,21 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
     facts = facts.put_json("newest_steps", &list(&steps));
     match call.visit.agent() {
         Some(agent) => {
-            let held = newest_held(board).filter(|(_, claim)| claim.agent == *agent).count();
+            let held: Vec<_> =
+                newest_held(board).filter(|(_, claim)| claim.agent == *agent).collect();
             let notes = LogName::Memory(agent.clone());
             facts
-                .put_json("claimed_by_you", &list(&claimed_by(board, agent, size)))
-                .put("claimed_by_you_count", &held)
+                .put_json("claimed_by_you", &list(&claimed(&held, size)))
+                .put("claimed_by_you_count", &held.len())
                 .put("your_notes", &count(&notes))
         }
         None => facts,
     }
 }
 
-/// Returns the newest requests that an agent holds, with their fences.
-fn claimed_by(board: &Board, agent: &AgentName, size: &Size) -> Vec<String> {
-    let held = newest_held(board).filter(|(_, claim)| claim.agent == *agent);
-    let shown = held.take(size.shown).map(|(entry, claim)| {
+/// Returns the first of these claimed requests as JSON, with their fences.
+fn claimed(held: &[(&Entry, &Claim)], size: &Size) -> Vec<String> {
+    let shown = held.iter().take(size.shown).map(|(entry, claim)| {
         let Claim { fence, expires_at, .. } = claim;
         let item = cut(entry.item.text(), size.item_bytes);
         let seq = entry.seq;

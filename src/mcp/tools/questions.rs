@@ -170,7 +170,7 @@ pub(crate) fn list_open_questions(call: Call) -> Running {
 async fn list(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.optional_session().await?;
     if let Some(session) = session {
-        let after = after_seq(&mut call)?;
+        let after = cursor(&mut call)?;
         call.finish()?;
         let board = call.published(&session).await?.board;
         return Ok(of_session(session.name(), &board, after, call.visit.max_tokens));
@@ -205,9 +205,9 @@ async fn list(mut call: Call) -> Result<Outcome, Failure> {
     Ok(Answer::reading(about, fitted.elements).into())
 }
 
-/// Takes the seq after which the questions of one session begin. The schema has a string, since the cursor of all sessions is
-/// one.
-fn after_seq(call: &mut Call) -> Result<Seq, Refusal> {
+/// Takes the cursor of one session's questions: the last seq shown, as a number or a string. The schema allows strings only,
+/// because the cursor over all sessions is one.
+fn cursor(call: &mut Call) -> Result<Seq, Refusal> {
     let Some(text) = call.arguments.parsed::<String>("after")? else { return Ok(Seq(0)) };
     let none = || invalid_field(pointer("after"), "expected the seq of the last question shown");
     json::whole(&text).map(Seq).ok_or_else(none)

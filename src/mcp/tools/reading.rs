@@ -189,11 +189,16 @@ pub(crate) async fn fit_entries(
 /// Returns how to read the rest of an only element that was cut, at an address of the board's server; a sentence after
 /// another one.
 pub(crate) fn rest_of_cut(bytes: usize, max_tokens: u64, address: &str) -> String {
+    format!(" It has {bytes} bytes and is cut: {}", how_to_read_all(max_tokens, address))
+}
+
+/// Returns how to read what a reading of this size left out: a larger one, if there is one, or HTTP.
+pub(crate) fn how_to_read_all(max_tokens: u64, address: &str) -> String {
     let raise = match max_tokens < TOKENS_MAX {
         true => format!("raise max_tokens, at most to {TOKENS_MAX}, or "),
         false => String::new(),
     };
-    format!(" It has {bytes} bytes and is cut: {raise}GET {address} of the board's server.")
+    format!("{raise}GET {address} of the board's server.")
 }
 
 fn entry_path(log: &LogName, seq: Seq) -> String {
@@ -213,7 +218,7 @@ pub(crate) fn fit_members(
         let escaped = StatePath::escape(name);
         let place = if path.is_root() { escaped.into_owned() } else { format!("{path}/{escaped}") };
         let text = text_of(&member);
-        // A name that no path can have is told instead of a path.
+        // Some names, such as "..", cannot be part of a path. The element shows the name then.
         let is_path = place.parse::<StatePath>().is_ok();
         let (key, called) = if is_path { ("path", &*place) } else { ("name", name) };
         let whole = Facts::new().put(key, called).put_json("value", &text);

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 
-use super::reading::{fit_members, fits, max_tokens, rest_of_cut, within};
+use super::reading::{fit_members, fits, how_to_read_all, max_tokens, rest_of_cut, within};
 use crate::address::state_url;
 use crate::api::intake::input::optional;
 use crate::api::intake::kinds::Lifetime;
@@ -13,7 +13,6 @@ use crate::api::view::state::text_of;
 use crate::board::{self, Condition, Matches, SessionName, StatePath};
 use crate::mcp::call::answer::{Answer, Facts, Failure};
 use crate::mcp::call::arguments::{missing, pointer};
-use crate::mcp::call::visit::TOKENS_MAX;
 use crate::mcp::call::{Call, Outcome, Running};
 use crate::service::Receipt;
 
@@ -93,10 +92,8 @@ async fn get(mut call: Call) -> Result<Outcome, Failure> {
         about.push_str(&format!(" It has {} bytes and does not fit{MEMBERS}", text.len()));
     }
     if left_out > 0 {
-        about.push_str(&format!(
-            " {left_out} more members were left out: raise max_tokens, at most to {TOKENS_MAX}, or GET {address} of the \
-             board's server."
-        ));
+        let all = how_to_read_all(tokens, &address);
+        about.push_str(&format!(" {left_out} more members were left out: {all}"));
     }
     Ok(Answer::reading(about, shown).into())
 }
