@@ -75,6 +75,7 @@ use sessions::Sessions;
 use sessions::session::{Session, new_session_id};
 use watch::Watches;
 use writer::entrance::Entrance;
+use writer::patch_turns::PatchTurns;
 use writer::staging::recall;
 
 /// The threads in the order in which they end: the first three send jobs to the writer, the others work for it.
@@ -108,6 +109,7 @@ struct Inner {
     watches: Watches,
     archives: Archives,
     queues: Queues,
+    patches: PatchTurns,
     searches: Searches,
 }
 

@@ -22,6 +22,7 @@ use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::session::Session;
 use super::startup::scan::{ScannedSession, Strays, find_all};
 use super::watch::Watches;
+use super::writer::patch_turns::PatchTurns;
 use super::writer::{Parts, Writer};
 use super::{Damage, Inner, LoadError, Options, Service};
 use blackboard_board::{Extent, Policy, Revision, SessionId, SessionName, Timestamp};
@@ -110,6 +111,7 @@ impl Service {
             watches,
             archives,
             queues,
+            patches: PatchTurns::default(),
             searches,
         };
         Ok((Self { inner: Arc::new(inner) }, writer))

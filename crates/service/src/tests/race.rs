@@ -134,6 +134,7 @@ async fn merge_patches_of_one_entry_lose_nothing() {
     }
     assert_eq!(json::members(&entry_text(&service)).count(), 32 * 20);
     assert_eq!(board(&service, "s").revision(), Revision(641));
+    assert_eq!(service.inner.patches.len(), 0);
     stop(service).await;
 }
 

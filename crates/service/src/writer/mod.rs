@@ -12,6 +12,7 @@ mod foreign;
 mod fork_key;
 mod links;
 pub(crate) mod patch;
+pub(crate) mod patch_turns;
 mod qa_session;
 pub(crate) mod staging;
 mod verdict;

@@ -48,6 +48,7 @@ impl SessionHandle {
         patch: &Patch,
         keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
+        let mut turn = None;
         for _ in 0..PATCH_TRIES_MAX {
             let (command, images) = match self.patched_command(&terms, &log, seq, patch).await {
                 Ok(made) => made,
@@ -55,6 +56,10 @@ impl SessionHandle {
                 Err(error) => return self.recall(&terms).await?.map(Reply::Before).ok_or(error),
             };
             match self.write(terms.clone(), command, images, keep.clone()).await {
+                Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) if turn.is_none() => {
+                    let entry = (self.name.clone(), log.clone(), seq);
+                    turn = Some(self.service.inner.patches.wait(entry).await?);
+                }
                 Err(ServiceError::Rejected { rejected: Rejected::Stale, .. }) => {}
                 result => return result,
             }
