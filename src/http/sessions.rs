@@ -51,7 +51,7 @@ pub(super) struct SessionBody {
     etag: Option<String>,
     /// The oldest readable revision in the history.
     oldest_revision: u64,
-    /// True if the four logs are empty.
+    /// True if the four logs are empty; state, memories and blobs do not count.
     is_empty: bool,
     counts: Counts,
     /// The bytes of the text of items, state and agents' profiles, without images.
@@ -66,6 +66,16 @@ pub(super) struct SessionBody {
     cost: Option<f64>,
     /// The number of registered agents.
     agents: usize,
+    /// The bytes of the state's text, 0 if it is empty.
+    state_bytes: u64,
+    /// The number of steps in all memories; absent for a token that may not read all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    memory_entries: Option<u64>,
+    /// The number of blobs; absent like `memory_entries`, since memories may name blobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    blobs: Option<usize>,
     /// The time of creation, RFC 3339 in UTC.
     #[schema(format = DateTime)]
     created_at: String,
@@ -166,6 +176,9 @@ impl SessionBody {
             history_bytes: sight.size(summary.history_bytes),
             cost: (sight == Sight::Exact).then(|| summary.cost.to_f64()),
             agents: summary.agents,
+            state_bytes: summary.state_bytes,
+            memory_entries: (sight == Sight::Exact).then_some(summary.memory_entries),
+            blobs: (sight == Sight::Exact).then_some(summary.blobs),
             created_at: life.created_at.to_string(),
             updated_at: summary.updated_at.to_string(),
             settings: SettingsBody::from(&*life.settings),

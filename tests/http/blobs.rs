@@ -39,7 +39,7 @@ async fn a_blob_is_read_as_it_was_uploaded() {
     assert_eq!(read.is(200).body(), bytes);
     assert_eq!(read.etag(), posted.etag());
     assert_eq!(read.header("content-type"), "Text/Plain; charset=utf-8");
-    assert_eq!(read.header("cache-control"), "private, max-age=31536000, immutable");
+    assert_eq!(read.header("cache-control"), "private, max-age=31536000, immutable, no-transform");
     assert_eq!(read.header("content-security-policy"), "sandbox; default-src 'none'");
     let upper = board.get(&format!("blobs/{}", digest(bytes).to_uppercase())).await;
     assert_eq!(upper.is(200).body(), bytes);
@@ -51,7 +51,10 @@ async fn a_blob_is_read_as_it_was_uploaded() {
     let beyond = ask(board.to(Method::GET, &tail).header("range", "bytes=99-")).await;
     beyond.problem(416, "range-not-satisfiable");
     let known = ask(board.to(Method::GET, &tail).header("if-none-match", posted.etag())).await;
-    assert_eq!(known.is(304).header("cache-control"), "private, max-age=31536000, immutable");
+    assert_eq!(
+        known.is(304).header("cache-control"),
+        "private, max-age=31536000, immutable, no-transform"
+    );
     // Nothing is committed again, and the first type stays.
     let again = upload(&board, bytes).await;
     assert_eq!(again.is(200).json(), told);

@@ -69,6 +69,45 @@ async fn every_read_has_a_tag_and_is_304_while_it_holds() {
 }
 
 #[tokio::test]
+async fn a_tag_is_repeated_and_kept_from_proxies() {
+    let server = Server::start();
+    let board = filled(&server).await;
+    let mut answers = vec![server.get("/v1/sessions").await, server.get("/ui/").await];
+    for tail in READS {
+        let read = board.get(tail).await;
+        answers.push(read_if_changed(&board, tail, &read.etag()).await);
+        answers.push(read);
+    }
+    answers.push(board.post("requests", r#"{"a":1}"#).await);
+    answers.push(board.put("state/a", "1").await);
+    answers.push(write_if(&board, Method::PUT, "state/a", "\"other\"", "2").await);
+    for answer in answers {
+        assert_eq!(answer.header("blackboard-etag"), answer.etag(), "{answer}");
+        assert!(answer.header("cache-control").ends_with(", no-transform"), "{answer}");
+    }
+    let without = ask(server.to(Method::GET, "/v1/sessions/none")).await;
+    assert_eq!(without.header("cache-control"), "private, no-cache");
+    assert_eq!(without.header("blackboard-etag"), "");
+}
+
+#[tokio::test]
+async fn a_weak_tag_on_a_write_is_named_as_the_reason() {
+    let server = Server::start();
+    let board = server.board("s");
+    let tag = board.put("state/a", "1").await.is(201).etag();
+    for (method, tail, body) in [(Method::PUT, "state/a", "2"), (Method::POST, "requests", "{}")] {
+        let weak = write_if(&board, method.clone(), tail, &format!("W/{tag}"), body).await;
+        let problem = weak.problem(412, "precondition-failed");
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains("weak tag") && detail.contains("Blackboard-ETag"), "{detail}");
+        let stale = write_if(&board, method, tail, "\"other\"", body).await;
+        let problem = stale.problem(412, "precondition-failed");
+        assert!(!problem["detail"].to_string().contains("weak"), "{problem}");
+    }
+    write_if(&board, Method::PUT, "state/a", &tag, "2").await.is(200);
+}
+
+#[tokio::test]
 async fn a_tag_changes_with_its_own_resource() {
     let server = Server::start();
     let board = filled(&server).await;

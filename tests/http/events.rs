@@ -35,6 +35,26 @@ async fn post(board: &Board, log: &str, item: &str) -> u64 {
 }
 
 #[tokio::test]
+async fn a_frame_without_an_event_is_an_id_or_a_comment() {
+    let server = Server::start();
+    let board = server.made("s").await;
+    let mut ids = Stream::of(&board, "?heartbeat=id").await;
+    let mut comments = Stream::of(&board, "?heartbeat=comment").await;
+    let comment = Frame { is_comment: true, ..Frame::default() };
+    // The first frame is sent at once, the second after 15 s of silence.
+    for _ in 0..2 {
+        same(&ids.frame().await.unwrap(), &at(1));
+        assert_eq!(comments.frame().await.unwrap(), comment);
+    }
+    assert_eq!(post(&board, "requests", "{}").await, 2);
+    assert_eq!(comments.frame().await.unwrap().revision(), 2);
+    // A reader that learns of a gap reconnects behind it.
+    let mut behind = Stream::of(&board, "?heartbeat=comment&after=9").await;
+    same(&behind.frame().await.unwrap(), &Frame { id: "2".to_owned(), ..resync(2, 0) });
+    board.get("events?heartbeat=none").await.problem(400, "invalid-parameter");
+}
+
+#[tokio::test]
 async fn every_commit_comes_once_from_the_store_and_then_live() {
     let mut server = Server::start();
     let board = server.made("s").await;

@@ -112,14 +112,14 @@ async fn an_address_without_the_digest_is_asked_for_again() {
     let (first, second) = (png(200, 200, 1), png(200, 200, 2));
     let board = with_image(&server, &first).await;
     let plain = board.get(ROUTE).await;
-    assert_eq!(plain.header("cache-control"), "private, no-cache");
+    assert_eq!(plain.header("cache-control"), "private, no-cache, no-transform");
     assert_eq!(plain.header("x-content-type-options"), "nosniff");
     assert_eq!(plain.header("content-security-policy"), "sandbox; default-src 'none'");
     let request = board.to(Method::GET, ROUTE).header("if-none-match", plain.etag());
     let known = ask(request).await;
-    assert_eq!(known.is(304).header("cache-control"), "private, no-cache");
+    assert_eq!(known.is(304).header("cache-control"), "private, no-cache, no-transform");
 
-    let immutable = "private, max-age=31536000, immutable";
+    let immutable = "private, max-age=31536000, immutable, no-transform";
     let exact = format!("{ROUTE}?sha256={}", digest(&first));
     let small = format!("{exact}&max_px=20");
     for tail in [&exact, &small] {
@@ -136,7 +136,7 @@ async fn an_address_without_the_digest_is_asked_for_again() {
     }
     let past = board.get(&format!("{exact}&at={revision}")).await;
     assert_eq!(past.is(200).body(), first);
-    assert_eq!(past.header("cache-control"), "private, no-cache");
+    assert_eq!(past.header("cache-control"), "private, no-cache, no-transform");
     for wrong in ["", "abc", &digest(&first).to_uppercase(), &format!("{}0", digest(&first))] {
         board.get(&format!("{ROUTE}?sha256={wrong}")).await.problem(400, "invalid-parameter");
     }

@@ -59,6 +59,9 @@ async fn how_much_another_agent_remembers_is_told_in_steps_only() {
     for session in [&described.is(200).json(), &list.is(200).json()["sessions"][0]] {
         assert_eq!(session["bytes"], 1 << 20, "{session}");
         assert_eq!(session["history_bytes"], 1 << 20, "{session}");
+        for hidden in ["cost", "memory_entries", "blobs"] {
+            assert!(session.get(hidden).is_none(), "{hidden}: {session}");
+        }
     }
     let all = house.got(&house.admin, "").await.json();
     assert!(all["bytes"].as_u64().is_some_and(|bytes| bytes < 1 << 20), "{all}");

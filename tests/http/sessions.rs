@@ -44,6 +44,27 @@ async fn a_session_is_made_by_name() {
 }
 
 #[tokio::test]
+async fn a_session_without_entries_says_what_it_holds() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.put("", "{}").await.is(201);
+    let listed = async || server.get("/v1/sessions").await.is(200).json()["sessions"][0].clone();
+    let held = |session: &Value| {
+        ["state_bytes", "memory_entries", "blobs"].map(|member| session[member].clone())
+    };
+    assert_eq!(held(&listed().await), [json!(0), json!(0), json!(0)]);
+    board.put("state/a", "1").await.is(201);
+    board.post("agents/A/memory", "[{},{}]").await.is(201);
+    ask(board.typed(Method::POST, "blobs", "text/plain", "b")).await.is(201);
+    for session in [listed().await, board.get("").await.is(200).json()] {
+        assert_eq!(held(&session), [json!(r#"{"a":1}"#.len()), json!(2), json!(1)]);
+        assert_eq!(session["is_empty"], true, "{session}");
+    }
+    board.delete("state").await.is(200);
+    assert_eq!(held(&listed().await)[0], 0);
+}
+
+#[tokio::test]
 async fn the_first_write_makes_the_session_in_the_same_commit() {
     let server = Server::start();
     for (index, (method, tail, body)) in [

@@ -14,6 +14,7 @@ pub(crate) struct Frame {
     pub(crate) id: String,
     pub(crate) event: String,
     pub(crate) data: String,
+    pub(crate) is_comment: bool,
 }
 
 impl Frame {
@@ -25,7 +26,7 @@ impl Frame {
                 "id" => frame.id = value.to_owned(),
                 "event" => frame.event = value.to_owned(),
                 "data" => frame.data = value.to_owned(),
-                "" => {}
+                "" => frame.is_comment |= line.starts_with(':'),
                 _ => panic!("no field of a frame: {line}"),
             }
         }
@@ -61,7 +62,7 @@ impl Stream {
         assert_eq!(response.status(), 200, "{response:?}");
         let header = |name: &str| response.headers().get(name).map_or("", |v| v.to_str().unwrap());
         assert_eq!(header("content-type"), "text/event-stream");
-        assert_eq!(header("cache-control"), "no-store");
+        assert_eq!(header("cache-control"), "no-store, no-transform");
         assert_eq!(header("x-accel-buffering"), "no");
         assert_eq!(header("content-encoding"), "");
         Self { response, read: Vec::new(), frames: VecDeque::new() }

@@ -76,7 +76,7 @@ async fn the_page_and_its_files_are_served() {
     assert_eq!(server.get("/").await.is(200).json()["ui"], "/ui/");
     let page = server.get("/ui/").await;
     assert_eq!(page.is(200).header("content-type"), "text/html; charset=utf-8");
-    assert_eq!(page.header("cache-control"), "no-cache");
+    assert_eq!(page.header("cache-control"), "no-cache, no-transform");
     let policy = page.header("content-security-policy").to_owned();
     for part in
         ["default-src 'none'", "script-src 'self';", "style-src 'self';", "connect-src 'self'"]
@@ -90,7 +90,10 @@ async fn the_page_and_its_files_are_served() {
     assert!(addresses.len() > 30, "{addresses:?}");
     for address in &addresses {
         let file = server.get(address).await;
-        assert_eq!(file.is(200).header("cache-control"), "public, max-age=31536000, immutable");
+        assert_eq!(
+            file.is(200).header("cache-control"),
+            "public, max-age=31536000, immutable, no-transform"
+        );
         let expected = match address.rsplit('.').next() {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",

@@ -22,7 +22,7 @@ const SENT: &str = "authorization, x-api-key, content-type, content-encoding, ac
     mcp-session-id";
 
 /// The headers that a page of a listed site may read.
-const SHOWN: &str = "etag, location, retry-after, blackboard-revision, blackboard-empty, \
+const SHOWN: &str = "etag, blackboard-etag, location, retry-after, blackboard-revision, blackboard-empty, \
     blackboard-tokens, blackboard-truncated, idempotency-replayed, x-request-id, link, content-range, accept-post, accept-patch, \
     allow";
 

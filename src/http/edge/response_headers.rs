@@ -1,7 +1,7 @@
 //! Headers set on every response.
 //!
 //! These are the request id, `Vary`, caching, CORS, and security headers for browsers. A handler's own caching,
-//! content security and resource policies are kept.
+//! content security and resource policies are kept. Proxies are asked to leave tags and event streams alone.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use super::Gate;
 use super::cors;
 use crate::http::response::request_id::RequestId;
+use crate::http::response::{EVENT_STREAM, TAG_HEADER};
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
@@ -18,6 +19,9 @@ const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame
 
 /// The caching of answers about boards: only the client's own cache stores them, and revalidates before each use.
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+/// The same, for answers that no proxy may compress: it would make the tag weak or remove it, and hold back events.
+const REVALIDATED_AS_IS: HeaderValue = HeaderValue::from_static("private, no-cache, no-transform");
 
 /// The facts about a request that decide its answer's headers.
 pub(super) struct Dress {
@@ -50,6 +54,7 @@ impl Dress {
         headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(NO_PAGE);
+        for_proxies(headers);
         if self.is_of_boards {
             headers.entry(header::CACHE_CONTROL).or_insert(REVALIDATED);
         }
@@ -60,4 +65,21 @@ impl Dress {
             cors::show(page, headers);
         }
     }
+}
+
+/// Repeats the tag where proxies leave it alone, and forbids them to transform what has a tag and what is a stream.
+fn for_proxies(headers: &mut HeaderMap) {
+    let tag = headers.get(header::ETAG).cloned();
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_stream = kind.is_some_and(|kind| kind.starts_with(EVENT_STREAM.as_bytes()));
+    if tag.is_none() && !is_stream {
+        return;
+    }
+    if let Some(tag) = tag {
+        headers.insert(TAG_HEADER, tag);
+    }
+    let caching = headers.get(header::CACHE_CONTROL).and_then(|caching| caching.to_str().ok());
+    let caching = caching.map(|caching| HeaderValue::from_str(&format!("{caching}, no-transform")));
+    let caching = caching.and_then(Result::ok).unwrap_or(REVALIDATED_AS_IS);
+    headers.insert(header::CACHE_CONTROL, caching);
 }

@@ -28,7 +28,7 @@ use super::response::EVENT_STREAM;
 use super::response::problem::Problem;
 use super::response::{Answer, JSON, prefers};
 use crate::api::intake::filter::Wanted;
-use crate::api::intake::query::{AnyRevision, queries};
+use crate::api::intake::query::{AnyRevision, Choice, queries};
 use crate::api::params::{Params, invalid};
 use crate::api::push;
 use crate::api::tag::Tag;
@@ -38,7 +38,7 @@ use crate::api::view::{raw, write_json};
 use crate::auth::is_open;
 use crate::board::{Code, Commit, Extent, Revision};
 use crate::service::{Commits, ServiceError, SessionHandle, SessionWait, SharedText};
-use sse::{Frames, Streams, respond};
+use sse::{COMMENT, Frames, Heartbeat, Streams, respond};
 
 /// The header in which a reader names the last event it received.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -78,6 +78,13 @@ queries! {
         /// The last revision read; the current revision by default
         after: AnyRevision,
     }
+
+    /// The frames of a stream that has nothing to send.
+    HeartbeatQuery {
+        /// The frame sent after 15 s without an event: `id`, the default, has the revision read so far; `comment` is a
+        /// comment, for readers that take a frame with only an id for an event
+        heartbeat: Choice<Heartbeat> = Heartbeat::default(),
+    }
 }
 
 /// Follow a session
@@ -89,7 +96,7 @@ queries! {
 /// commit.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/events", operation_id = "follow_session", tag = "events",
-    params(AfterQuery, openapi::LastEventId, Wanted, openapi::EventsWaitQuery),
+    params(AfterQuery, openapi::LastEventId, Wanted, HeartbeatQuery, openapi::EventsWaitQuery),
     responses(
         (status = 200, description = "Events, for as long as the client listens, or a page of them",
             content((EventBody = "text/event-stream"), (EventPage = "application/json")),
@@ -106,6 +113,7 @@ pub(super) async fn get(
     let polls = !prefers(&headers, &[EVENT_STREAM]) && prefers(&headers, &[JSON]);
     let wanted = Wanted::take(&mut params)?;
     let AfterQuery { after } = AfterQuery::take(&mut params)?;
+    let HeartbeatQuery { heartbeat } = HeartbeatQuery::take(&mut params)?;
     let after = last_event(&headers)?.or(after);
     let wait = wait_param(&mut params, &headers, true)?;
     params.finish()?;
@@ -114,7 +122,7 @@ pub(super) async fn get(
     }
     let commits = session.wait()?;
     let cursor = after.unwrap_or_else(|| commits.extent().revision);
-    let mut events = Events { commits, wanted, cursor };
+    let mut events = Events { commits, wanted, heartbeat, cursor };
     if polls {
         return events.poll(wait.unwrap_or_default()).await?.respond(&events, &headers);
     }
@@ -142,6 +150,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
 struct Events {
     commits: SessionWait,
     wanted: Wanted,
+    heartbeat: Heartbeat,
     /// The revision read so far.
     cursor: Revision,
 }
@@ -198,7 +207,7 @@ impl Events {
     /// Writes the first frames and returns the revision at which they begin.
     async fn begin(&mut self, out: &mut String) -> Result<Revision, ServiceError> {
         let begins_at = self.cursor;
-        push(out, format_args!("id: {begins_at}\n\n"));
+        out.push_str(&self.keep_alive());
         let mut more = String::new();
         Ok(match self.frames(&mut more).await? {
             Look::Gap => {
@@ -221,9 +230,15 @@ impl Events {
 
     /// Reports missing commits and moves the cursor to the head.
     fn resync(&mut self, out: &mut String) {
+        let body = self.resync_body();
+        // A reader of comments has the position from the event itself.
+        if matches!(self.heartbeat, Heartbeat::Comment) {
+            push(out, format_args!("id: {}\n", self.cursor));
+        }
         out.push_str("event: resync\ndata: ");
-        write_json(&self.resync_body(), out);
-        push(out, format_args!("\n\nid: {}\n\n", self.cursor));
+        write_json(&body, out);
+        out.push_str("\n\n");
+        out.push_str(&self.keep_alive());
     }
 
     /// Moves the cursor to the head and returns its position.
@@ -321,7 +336,10 @@ impl Frames for Events {
     }
 
     fn keep_alive(&self) -> String {
-        format!("id: {}\n\n", self.cursor)
+        match self.heartbeat {
+            Heartbeat::Id => format!("id: {}\n\n", self.cursor),
+            Heartbeat::Comment => COMMENT.to_owned(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use utoipa::ToSchema;
 
-use super::sse::{Frames, Streams, respond};
+use super::sse::{COMMENT, Frames, Streams, respond};
 use crate::api::params::Params;
 use crate::api::push;
 use crate::auth::Caller;
@@ -81,7 +81,7 @@ impl Frames for Notices {
     }
 
     fn keep_alive(&self) -> String {
-        ": \n\n".to_owned()
+        COMMENT.to_owned()
     }
 }
 

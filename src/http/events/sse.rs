@@ -12,6 +12,7 @@ use axum::response::Response;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::api::intake::query::Worded;
 use crate::board::Code;
 use crate::fairness::{Place, Share, SharedPlaces};
 use crate::http::response::Answer;
@@ -21,6 +22,23 @@ use crate::metrics;
 
 /// The time without a frame after which a keep-alive frame is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The form of a frame that only has the position of the stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Heartbeat {
+    /// An id, with which a reader reconnects.
+    #[default]
+    Id,
+    /// A comment, for readers that take a frame with only an id for an event.
+    Comment,
+}
+
+impl Worded for Heartbeat {
+    const WORDS: &'static [(&'static str, Self)] = &[("id", Self::Id), ("comment", Self::Comment)];
+}
+
+/// A frame without news that is a comment.
+pub(super) const COMMENT: &str = ": \n\n";
 
 /// The header that tells a proxy to forward each frame at once.
 pub(crate) const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -6,7 +6,7 @@ use utoipa::openapi::path::{Operation, Parameter, PathItem};
 use utoipa::openapi::response::Response;
 use utoipa::openapi::{OpenApi, RefOr, Required};
 
-use super::headers::required;
+use super::headers::{TAG, required, tag_header};
 use super::params::{in_path, of_ranges, of_reads, of_writes};
 
 /// The header that each answer about a session has.
@@ -59,6 +59,9 @@ fn complete(path: &str, operation: &mut Operation, conditions: Vec<Parameter>, r
             let header = HeaderBuilder::new().schema(Some(u64::schema()));
             let header = || header.description(Some(revision)).build().into();
             answer.headers.entry(REVISION.to_owned()).or_insert_with(header);
+        }
+        if answer.headers.contains_key("ETag") {
+            answer.headers.insert(TAG.to_owned(), tag_header().into());
         }
         for (name, header) in &mut answer.headers {
             if let RefOr::T(header) = header

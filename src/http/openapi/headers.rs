@@ -9,6 +9,13 @@ pub(crate) fn text_header(description: &str) -> Header {
     HeaderBuilder::new().schema(Some(schema)).description(Some(description)).build()
 }
 
+/// The header that each answer with a tag has beside `ETag`.
+pub(super) const TAG: &str = "Blackboard-ETag";
+
+pub(super) fn tag_header() -> Header {
+    text_header("The text of `ETag`, which proxies leave alone")
+}
+
 pub(crate) fn revision_header() -> Header {
     let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     let told = "The revision of the session at which the request was decided";

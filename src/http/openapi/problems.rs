@@ -12,7 +12,7 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
 
-use super::headers::{required, revision_header, text_header};
+use super::headers::{TAG, required, revision_header, tag_header, text_header};
 use crate::board::Code;
 use crate::http::response::problem;
 
@@ -251,6 +251,7 @@ pub(in crate::http) fn components() -> BTreeMap<String, RefOr<Response>> {
     let known = ResponseBuilder::new()
         .description("The client's copy is current")
         .header("ETag", text_header("The tag of the copy"))
+        .header(TAG, tag_header())
         .header("Blackboard-Revision", revision_header())
         .build();
     refusals
@@ -318,6 +319,7 @@ impl Refusal {
         match self.status() {
             StatusCode::PRECONDITION_FAILED if self.codes.contains(&Code::PreconditionFailed) => {
                 headers.push(("ETag", text_header("The current tag of the target")));
+                headers.push((TAG, tag_header()));
             }
             StatusCode::UNSUPPORTED_MEDIA_TYPE => headers.extend([
                 ("Accept-Post", text_header("The media types accepted for a body")),

@@ -94,7 +94,7 @@ pub(crate) fn wait_param(
 ) -> Result<Option<Duration>, Problem> {
     let wait = Of::<Wait>::take(params, "wait")?;
     if wait.is_some() && !waits_for_something && !headers.contains_key(header::IF_NONE_MATCH) {
-        let goes_with = "needs If-None-Match, 'after', 'until' or 'min_revision'";
+        let goes_with = "needs If-None-Match, 'after', 'until' or 'min_revision'; if you sent If-None-Match, a cache in between removed it";
         return Err(invalid("wait", goes_with).into());
     }
     Ok(wait.map(|Wait(wait)| wait))

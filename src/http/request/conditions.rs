@@ -15,6 +15,10 @@ const QUOTES: usize = 2;
 /// The maximum number of tags in a condition.
 const TAGS_MAX: usize = 64;
 
+/// What a client does about a weak tag in `If-Match`.
+const WEAK: &str = "If-Match has a weak tag, which never matches: a proxy that compresses made it weak. Send the text of \
+    the header Blackboard-ETag, or switch off the proxy's compression of JSON";
+
 /// Returns true if a read's `If-None-Match` names this tag, so that the answer is 304. The comparison is weak, as RFC
 /// 9110 requires for reads. Before that (section 13.2.2) refuses a read whose `If-Match` does not name the tag, compared
 /// strongly.
@@ -22,16 +26,24 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &Tag) -> Result<bool, Problem> 
     if let Some(Tags::These(tags)) = tags(headers, &header::IF_MATCH)?
         && !tags.iter().any(|known| !known.weak && known.text == tag.as_str())
     {
-        let detail = "what is read is not what If-Match names, or a proxy made the tag weak; read it without If-Match";
-        return Err(
-            Problem::new(Code::PreconditionFailed, detail).header(header::ETAG, tag_value(tag))
-        );
+        let detail = "the resource does not have the tag of If-Match; read it without If-Match";
+        let problem = Problem::new(Code::PreconditionFailed, detail);
+        return Err(explained(problem, headers).header(header::ETAG, tag_value(tag)));
     }
     Ok(match tags(headers, &header::IF_NONE_MATCH)? {
         None => false,
         Some(Tags::Any) => true,
         Some(Tags::These(tags)) => tags.iter().any(|known| known.text == tag.as_str()),
     })
+}
+
+/// Adds to a failed condition that the client sent a weak tag.
+pub(crate) fn explained(failed: Problem, headers: &HeaderMap) -> Problem {
+    let sent = tags(headers, &header::IF_MATCH);
+    match sent {
+        Ok(Some(Tags::These(tags))) if tags.iter().any(|tag| tag.weak) => failed.remark(WEAK),
+        _ => failed,
+    }
 }
 
 /// Refuses a malformed condition on a read that may end without a tag.

@@ -24,6 +24,9 @@ pub(crate) const EMPTY_HEADER: HeaderName = HeaderName::from_static("blackboard-
 /// The header with the revision of the session that an answer shows.
 pub(crate) const REVISION_HEADER: HeaderName = HeaderName::from_static("blackboard-revision");
 
+/// The header that repeats `ETag`, which some proxies make weak, extend or remove.
+pub(crate) const TAG_HEADER: HeaderName = HeaderName::from_static("blackboard-etag");
+
 /// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
 
@@ -35,7 +38,7 @@ pub(super) const NDJSON: &str = "application/x-ndjson";
 
 /// The capacity for an answer's headers, including those that the edge and axum add, so that the map need not
 /// grow.
-const HEADERS: usize = 14;
+const HEADERS: usize = 15;
 
 /// An answer about a session.
 pub(super) struct Answer {

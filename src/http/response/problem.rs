@@ -108,6 +108,14 @@ impl Problem {
         }
     }
 
+    /// Adds a sentence to the detail.
+    #[must_use]
+    pub(crate) fn remark(mut self, sentence: &str) -> Self {
+        self.0.detail.push_str(". ");
+        self.0.detail.push_str(sentence);
+        self
+    }
+
     /// Adds a faulty part of the body.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Self {

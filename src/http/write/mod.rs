@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use super::access::session_detail::Sight;
 use super::request::body::{BodyBytes, BodyRoom, read};
-use super::request::conditions::condition;
+use super::request::conditions::{condition, explained};
 use super::request::idempotency::Repeat;
 use super::request::path::{Author, SessionPath};
 use super::response::problem::Problem;
@@ -250,7 +250,7 @@ impl Writing {
             return error.into();
         };
         let (present, current) = (*present, current.clone());
-        let mut problem = Problem::from(error);
+        let mut problem = explained(Problem::from(error), &self.headers);
         if let Some(version) = present {
             let tag = self.present_tag(version, resource);
             problem = problem.header(header::ETAG, tag_value(&tag));

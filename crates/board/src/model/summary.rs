@@ -34,6 +34,10 @@ pub struct Summary {
     pub counts: [usize; 4],
     /// The number of registered agents.
     pub agents: usize,
+    /// The number of entries in all memories.
+    pub memory_entries: u64,
+    /// The bytes of the state's text, 0 if it is empty.
+    pub state_bytes: u64,
     /// The bytes of text in items, state and agents' profiles.
     pub bytes: u64,
     /// The bytes of all images that the history names, and of all blobs.
@@ -89,13 +93,16 @@ impl Summary {
     /// Creates the summary of a session with this board.
     #[must_use]
     pub fn of(board: &Board, name: &SessionName, history_bytes: u64, snapshot_bytes: u64) -> Self {
+        let counts = board.logs().each_ref().map(Log::len);
         Self {
             extent: board.extent(),
             name: name.clone(),
             updated_at: board.updated_at(),
             life: board.life().cloned().map(Life::lean),
-            counts: board.logs().each_ref().map(Log::len),
+            counts,
             agents: board.agents().len(),
+            memory_entries: board.entries.saturating_sub(counts.iter().sum::<usize>() as u64),
+            state_bytes: if board.state().is_empty() { 0 } else { board.state().bytes() },
             bytes: board.bytes(),
             image_bytes: board.image_bytes(),
             blobs: board.blobs().len(),

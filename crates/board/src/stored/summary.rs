@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +29,8 @@ struct StoredSummary<'a> {
     life: Option<StoredLife>,
     counts: [usize; 4],
     agents: usize,
+    memory_entries: u64,
+    state_bytes: u64,
     bytes: u64,
     image_bytes: u64,
     blobs: usize,
@@ -72,6 +74,8 @@ pub fn encode_summary(summary: &Summary) -> Result<Vec<u8>, Unreadable> {
         life: summary.life.as_ref().map(StoredLife::from),
         counts: summary.counts,
         agents: summary.agents,
+        memory_entries: summary.memory_entries,
+        state_bytes: summary.state_bytes,
         bytes: summary.bytes,
         image_bytes: summary.image_bytes,
         blobs: summary.blobs,
@@ -109,6 +113,8 @@ pub fn decode_summary(session: SessionId, bytes: &[u8]) -> Result<Summary, Unrea
         life: stored.life.map(|life| Life::from(life).lean()),
         counts: stored.counts,
         agents: stored.agents,
+        memory_entries: stored.memory_entries,
+        state_bytes: stored.state_bytes,
         bytes: stored.bytes,
         image_bytes: stored.image_bytes,
         blobs: stored.blobs,

@@ -75,6 +75,7 @@ function Row({ session, questions: open }) {
         <span class=${cx("dot", active && "on")} title=${active ? "active in the last minute" : ""}></span>
         ${open > 0 && html`<a class="badge warn" href=${href("questions", undefined, { session: session.session })}>${plural(open, "open question")}</a>`}
         ${["requests", "trajectories", "questions", "screenshots"].filter((log) => counts[log] > 0).map((log) => html`<span class="nowrap">${plural(counts[log], SINGULAR[log])}</span>`)}
+        ${besides(session).map((held) => html`<span class="nowrap">${held}</span>`)}
         ${Object.entries(labels).map(([k, v]) => html`<a class="badge" href=${href("sessions", undefined, { label: `${k}:${v}` })}>${k}: ${v}</a>`)}
       </span>
     </div>
@@ -83,6 +84,11 @@ function Row({ session, questions: open }) {
     <span class="num">${bytes(session.bytes)}</span>
     <span class="muted"><${Ago} at=${session.updated_at} /></span>
   </div>`;
+}
+
+/** What a session holds besides the entries of its logs. A token that may not read all memories is not shown all of it. */
+function besides({ state_bytes: state = 0, memory_entries: steps = 0, blobs = 0 }) {
+  return [state > 0 && `state of ${bytes(state)}`, steps > 0 && plural(steps, "memory step"), blobs > 0 && plural(blobs, "blob")].filter(Boolean);
 }
 
 const SINGULAR = { requests: "request", trajectories: "step", questions: "question", screenshots: "screenshot" };
