@@ -49,6 +49,9 @@ struct Listed {
     damaged: bool,
     counts: Option<Counts>,
     agents: Option<u64>,
+    memory_entries: Option<u64>,
+    state_bytes: Option<u64>,
+    blobs: Option<u64>,
     bytes: Option<u64>,
     updated_at: Option<String>,
 }
@@ -86,22 +89,27 @@ fn table(page: Page) -> String {
         "TRAJECTORIES",
         "SCREENSHOTS",
         "AGENTS",
+        "MEMORIES",
+        "STATE",
+        "BLOBS",
         "BYTES",
         "UPDATED",
     ]);
     for listed in page.sessions {
-        let Listed { session, revision, damaged, counts, agents, bytes, updated_at } = listed;
-        let of = |count: fn(&Counts) -> u64| counts.as_ref().map(count);
-        let updated = if damaged { Some("damaged".to_owned()) } else { updated_at };
+        let of = |count: fn(&Counts) -> u64| listed.counts.as_ref().map(count);
+        let updated = if listed.damaged { Some("damaged".to_owned()) } else { listed.updated_at };
         table.row([
-            session,
-            revision.to_string(),
+            listed.session,
+            listed.revision.to_string(),
             shown(of(|counts| counts.questions)),
             shown(of(|counts| counts.requests)),
             shown(of(|counts| counts.trajectories)),
             shown(of(|counts| counts.screenshots)),
-            shown(agents),
-            shown(bytes),
+            shown(listed.agents),
+            shown(listed.memory_entries),
+            shown(listed.state_bytes),
+            shown(listed.blobs),
+            shown(listed.bytes),
             updated.unwrap_or_default(),
         ]);
     }
