@@ -1,4 +1,4 @@
-"""Failing networks: a proxy that cuts connections, and a server with scripted answers."""
+"""Failing networks: proxies that cut connections and answers, and a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import random
 import socket
 import threading
+import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -81,6 +82,62 @@ class CuttingProxy(Listener):
                 end.shutdown(socket.SHUT_RDWR)
 
 
+class Gateway(Listener):
+    """A reverse proxy that gives each answer `limit` seconds, and sends `cut` instead of a late one.
+
+    An empty `cut` breaks the connection off. `own` may answer a request itself, by its first line and number. `lost`
+    says which answers do not come through. `edit` changes the head of an answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        limit: float = 30.0,
+        cut: bytes = b"",
+        own: Callable[[str, int], bytes | None] = lambda _, __: None,
+        lost: Callable[[str, bytes], bool] = lambda _, __: False,
+        edit: Callable[[bytes], bytes] = lambda head: head,
+    ) -> None:
+        parts = urlsplit(url)
+        self._to = (parts.hostname, parts.port)
+        self._limit, self._cut = limit, cut
+        self._own, self._lost, self._edit = own, lost, edit
+        self.seen: list[str] = []
+        self.cuts = 0
+        super().__init__()
+
+    def serve(self, connection: socket.socket) -> None:
+        first, head, body = request(connection)
+        self.seen.append(first)
+        answer = self._own(first, len(self.seen))
+        connection.sendall(self._passed(first, head, body) if answer is None else answer)
+
+    def _passed(self, first: str, head: bytes, body: bytes) -> bytes:
+        with socket.create_connection(self._to) as server:
+            server.sendall(b"\r\n".join([first.encode("latin-1"), head, b"connection: close", b"", body]))
+            answer = self._received(server)
+        if answer is None or self._lost(first, answer):
+            self.cuts += 1
+            return self._cut
+        head, _, body = answer.partition(b"\r\n\r\n")
+        return self._edit(head) + b"\r\n\r\n" + body
+
+    def _received(self, server: socket.socket) -> bytes | None:
+        """All that the server sends; None where it takes longer than allowed."""
+        blocks, deadline = bytearray(), time.monotonic() + self._limit
+        while (left := deadline - time.monotonic()) > 0:
+            server.settimeout(left)
+            try:
+                block = server.recv(65536)
+            except TimeoutError:
+                break
+            if not block:
+                return bytes(blocks)
+            blocks += block
+        return None
+
+
 class Scripted(Listener):
     """A server that answers each request by a function of its first line."""
 
@@ -90,16 +147,23 @@ class Scripted(Listener):
         super().__init__()
 
     def serve(self, connection: socket.socket) -> None:
-        with connection.makefile("rb") as lines:
-            first = lines.readline().decode("latin-1").strip()
-            length = 0
-            while (line := lines.readline()) not in (b"\r\n", b""):
-                name, _, value = line.decode("latin-1").partition(":")
-                if name.lower() == "content-length":
-                    length = int(value)
-            lines.read(length)
-            self.seen.append(first)
-            connection.sendall(self._answer(first))
+        first, _, _ = request(connection)
+        self.seen.append(first)
+        connection.sendall(self._answer(first))
+
+
+def request(connection: socket.socket) -> tuple[str, bytes, bytes]:
+    """The first line, the other lines and the body of a request; its connection is not named among the lines."""
+    with connection.makefile("rb") as lines:
+        first = lines.readline().decode("latin-1").strip()
+        head, length = [], 0
+        while (line := lines.readline()) not in (b"\r\n", b""):
+            name, _, value = line.decode("latin-1").partition(":")
+            if name.lower() == "content-length":
+                length = int(value)
+            if name.lower() != "connection":
+                head.append(line.strip())
+        return first, b"\r\n".join(head), lines.read(length)
 
 
 def http(status: str, kind: str, body: bytes, length: int | None = None, *headers: str) -> bytes:

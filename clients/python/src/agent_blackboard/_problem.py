@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from . import _headers
+
 
 class BlackboardError(Exception):
     """Base of all exceptions of this package."""
@@ -41,20 +43,20 @@ class Problem(BlackboardError):
         self.current: Any = body.get("current")
         """The current value, entry or agent, if the server reports it."""
         self.oldest_revision: int | None = body.get("oldest_revision")
-        self.etag = headers.get("etag")
+        self.etag = _headers.tag(headers)
         """The current tag of the target, if any."""
-        revision = headers.get("blackboard-revision", "")
-        self.revision = int(revision) if revision.isdecimal() and len(revision) < 20 else None
-        retry_after = headers.get("retry-after", "")
-        self.retry_after = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 20 else None
+        self.revision = _headers.revision(headers)
+        pause = _headers.retry_after(headers)
+        self.retry_after = None if pause is None else float(pause)
         """The pause that the server asks for, in seconds."""
         parts = [f"{part.get('pointer') or part.get('line')}: {part.get('detail')}" for part in self.errors]
         listed = f" ({'; '.join(parts)})" if parts else ""
         super().__init__(f"{self.code or status}: {self.detail or self.title}{listed}")
-        self._headers = dict(headers)
+        self.headers = dict(headers)
+        """The headers of the answer."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.status, self.body, self._headers)
+        return type(self), (self.status, self.body, self.headers)
 
 
 def problem(status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> Problem:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import _headers
 from .errors import UnexpectedAnswer
 
 
@@ -30,13 +31,12 @@ class Answer:
     @property
     def etag(self) -> str | None:
         """The tag of the resource shown or made."""
-        return self.headers.get("etag")
+        return _headers.tag(self.headers)
 
     @property
     def revision(self) -> int | None:
         """The session's revision that the answer shows."""
-        text = self.headers.get("blackboard-revision", "")
-        return int(text) if text.isdecimal() and len(text) < 20 else None
+        return _headers.revision(self.headers)
 
 
 class Members(dict[str, Any]):
@@ -44,6 +44,16 @@ class Members(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise UnexpectedAnswer(f"the answer has no member {name!r}", 200)
+
+
+def checked_tag(etag: str | None, refused: str | None = None) -> str:
+    """A tag that a write may depend on. Raises UnexpectedAnswer where a proxy removes tags, or changes them."""
+    if etag is None:
+        raise UnexpectedAnswer("the answer has no ETag; a proxy between the server and this client removes it", 200)
+    if etag == refused:
+        text = f"the tag {etag} is refused and shown again; a proxy between the server and this client changes ETag"
+        raise UnexpectedAnswer(text, 412)
+    return etag
 
 
 @dataclass(frozen=True)

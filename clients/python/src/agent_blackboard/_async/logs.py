@@ -9,7 +9,7 @@ from typing_extensions import TypedDict, Unpack
 
 from .._wire import WAIT_MAX, ReadOptions, WriteOptions, json_text, unchanged
 from ..errors import PreconditionFailed, SessionNotFound, UnsupportedValue
-from ..values import Appended, Entry, Page, Written, appended, entry, written
+from ..values import Appended, Entry, Members, Page, Written, appended, checked_tag, entry, written
 
 if TYPE_CHECKING:
     from .session import AsyncSession
@@ -176,16 +176,26 @@ class AsyncLog:
         """Read an entry, call `change` with its item, and write the result unless it was changed meanwhile.
 
         It is repeated until it succeeds or the client's time limit has passed; then PreconditionFailed is raised.
+        UnexpectedAnswer is raised where a proxy changes tags so that no try succeeds.
         """
         tries = self.session.state.tries(options)
+        found = await self.get(seq)
+        tag = checked_tag(found.etag)
         while True:
-            found = await self.get(seq)
             try:
-                receipt = await self.put(seq, change(found.item), **unchanged(options, found.etag))
+                receipt = await self.put(seq, change(found.item), **unchanged(options, tag))
             except PreconditionFailed as refused:
                 await tries.pause(refused)
+                found = await self._present(seq, refused)
+                tag = checked_tag(found.etag, tag)
             else:
                 return await self.get(seq, min_revision=receipt.revision)
+
+    async def _present(self, seq: int, refused: PreconditionFailed) -> Entry:
+        """The entry that a refusal shows, else the one that is read."""
+        if refused.etag is not None and isinstance(refused.current, dict):
+            return entry(Members(refused.current), refused.etag)
+        return await self.get(seq, min_revision=refused.revision)
 
     async def remove(self, seq: int, **options: Unpack[WriteOptions]) -> Written:
         """Delete an entry. Raises EntryNotFound."""

@@ -25,7 +25,7 @@ from .._wire import (
     unchanged,
 )
 from ..errors import NotFound, PathNotFound, PreconditionFailed, SessionNotFound
-from ..values import StateValue, Written, written
+from ..values import StateValue, Written, checked_tag, written
 from .logs import MERGE
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ class AsyncState(AsyncStateItems):
         """Read a value, call `change` with it, and write the result unless it was changed meanwhile; the new value.
 
         `default` stands for a value that does not exist. Reading, calling and writing are repeated until the write
-        succeeds; PreconditionFailed is raised where it did not within the time limit.
+        succeeds; PreconditionFailed is raised where it did not within the time limit, and UnexpectedAnswer where a
+        proxy changes tags so that none succeeds.
         """
         tries = self.tries(options)
         found = await self._found(path, default)
@@ -130,18 +131,27 @@ class AsyncState(AsyncStateItems):
                 await self.set(path, made, ttl=ttl, **unchanged(options, found.etag))
             except PreconditionFailed as refused:
                 await tries.pause(refused)
-                present = refused.etag is not None and "current" in refused.body
-                found = StateValue(refused.current, refused.etag, None) if present else await self._found(path, default)
+                last, found = found.etag, await self._present(path, default, refused)
+                if found.etag is not None:
+                    checked_tag(found.etag, last)
             else:
                 return made
 
-    async def _found(self, path: str, default: Any) -> StateValue:
+    async def _present(self, path: str, default: Any, refused: PreconditionFailed) -> StateValue:
+        """What a refusal shows as the present value, else what is read."""
+        if refused.etag is not None and "current" in refused.body:
+            return StateValue(refused.current, refused.etag, refused.revision)
+        return await self._found(path, default, refused.revision)
+
+    async def _found(self, path: str, default: Any, min_revision: int | None = None) -> StateValue:
         try:
-            return await self.read(path)
+            found = await self.read(path, min_revision=min_revision)
         except NotFound:
             if isinstance(default, Unset):
                 raise
             return StateValue(copy.deepcopy(default), None, None)
+        checked_tag(found.etag)
+        return found
 
     async def wait(self, path: str, until: str = "exists", *, equals: Any = UNSET, wait: Seconds = 60.0) -> Any:
         """The value when it `exists`, is `absent` (None) or equals a value. Raises ConditionNotMet, a TimeoutError."""
