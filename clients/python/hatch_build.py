@@ -38,7 +38,11 @@ GROUPS = {
     "Unavailable": (408, 429, 500, 503, 507),
 }
 OTHER_NAMES = {"unsupported-value": "ValueRefused"}
-OTHER_BASES = {"path-not-found": "LookupError", "condition-not-met": "TimeoutError"}
+OTHER_BASES = {
+    "path-not-found": "LookupError",
+    "condition-not-met": "TimeoutError",
+    "revision-not-reached": "TimeoutError",
+}
 PROBLEMS = """# Made from docs/reference/errors.md by hatch_build.py.
 \"""Exceptions named after the codes of the server's problems.\"""
 

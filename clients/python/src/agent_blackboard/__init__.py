@@ -32,6 +32,7 @@ from .errors import (
     BadRequest,
     BlackboardError,
     ConditionFailed,
+    ConditionImpossible,
     ConditionRefused,
     Conflict,
     ConnectionFailed,
@@ -48,6 +49,7 @@ from .errors import (
     Unprocessable,
     UnsupportedRequest,
     UnsupportedValue,
+    WaitTimedOut,
 )
 from .prompts import AnthropicPart, ChatPart, GeminiPart, Prompt, ResponsesPart
 from .values import Answer, Appended, Blob, Entry, Event, Notice, Page, StateValue, TransactionResult, Written
@@ -82,6 +84,7 @@ __all__ = [
     "Checkpoints",
     "Client",
     "ConditionFailed",
+    "ConditionImpossible",
     "ConditionRefused",
     "Conflict",
     "ConnectionFailed",
@@ -118,6 +121,7 @@ __all__ = [
     "Unprocessable",
     "UnsupportedRequest",
     "UnsupportedValue",
+    "WaitTimedOut",
     "WriteOptions",
     "Written",
     "path",

@@ -14,8 +14,8 @@ from typing_extensions import TypedDict
 
 from .errors import UnsupportedValue
 
-WAIT_MAX: Final = 60.0
-"""The longest wait of one request, in seconds; longer ones are made of several."""
+WAIT_PIECE: Final = 25.0
+"""The longest wait of one request, in seconds. Most proxies allow more; over those that do not, a wait goes on."""
 
 Seconds = float | timedelta | str
 """A duration: seconds, a timedelta, or text as the contract has it (`500ms`, `30s`, `2h`)."""

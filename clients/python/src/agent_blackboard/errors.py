@@ -8,7 +8,7 @@ of the codes, `_problems`, from the server's table of errors.
 from __future__ import annotations
 
 from ._problem import *  # noqa: F403
-from ._problem import BlackboardError
+from ._problem import BlackboardError, ConditionRefused, Problem
 from ._problems import *  # noqa: F403
 
 
@@ -25,6 +25,22 @@ class ConnectionFailed(BlackboardError, ConnectionError):
     def __init__(self, message: str, idempotency_key: str | None = None) -> None:
         super().__init__(message)
         self.idempotency_key = idempotency_key
+
+
+class WaitTimedOut(ConnectionFailed, TimeoutError):
+    """A wait's time is over, and its last request failed. `__cause__` is that failure."""
+
+
+class ConditionImpossible(ConditionRefused):
+    """A condition that a wait was for can hold no more, so the wait ended early. `detail` and `current` say why.
+
+    It has the code of ConditionNotMet, and is no TimeoutError.
+    """
+
+    @classmethod
+    def of(cls, unmet: Problem) -> ConditionImpossible:
+        """The same refusal as this kind."""
+        return cls(unmet.status, unmet.body, unmet.headers)
 
 
 class UnexpectedAnswer(BlackboardError):

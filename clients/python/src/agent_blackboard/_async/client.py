@@ -11,12 +11,13 @@ from urllib.parse import quote
 from typing_extensions import Self, Unpack
 
 from .._backend import async_body
-from .._wire import UNSET, WAIT_MAX, Seconds, Unset, WriteOptions, duration, json_bytes, seconds, segment
+from .._wire import UNSET, Seconds, Unset, WriteOptions, json_bytes, seconds, segment
 from ..errors import UnsupportedValue
 from ..values import Answer, Entry, Notice, Written, entry, written
 from .events import notices
 from .session import AsyncSession
 from .transport import READS, AsyncCall, AsyncTransport
+from .waits import AsyncWait
 
 URL = "http://127.0.0.1:8733"
 JSON = "application/json"
@@ -26,8 +27,8 @@ class AsyncClient:
     """A client of one server, with a pool of connections. It may be shared, and is closed by `with` or `aclose`.
 
     `url` and `token` default to BLACKBOARD_URL and BLACKBOARD_TOKEN. `timeout` is the limit of one call with all its
-    retries, in seconds; the time that the server was asked to wait is added. `agent` names the writer. An asynchronous
-    client belongs to the event loop that it is first used in.
+    retries, in seconds; a wait has its own where that is longer. `agent` names the writer. An asynchronous client
+    belongs to the event loop that it is first used in.
     """
 
     def __init__(
@@ -100,7 +101,12 @@ class AsyncClient:
         keyed: bool = True,
         **options: Unpack[WriteOptions],
     ) -> Answer:
-        """Make any call of the contract. `path` is percent-encoded; `wait` is at most 60 s.
+        """Make any call of the contract. `path` is percent-encoded.
+
+        `wait` has any length: the server is asked in pieces of 25 s, also over proxies that cut a request and over
+        broken connections. At its end the last answer is returned (304, 204, a page without news) or raised as
+        ConditionNotMet, RevisionNotReached or WaitTimedOut, which are TimeoutErrors. While nothing answers, it ends no
+        sooner than `timeout`.
 
         With `keyed=False` a write has no idempotency key, which the server would keep for 24 hours: for writes whose
         repetition does no harm.
@@ -116,11 +122,10 @@ class AsyncClient:
         asked = {"claim": options.get("claim"), "fence": options.get("fence"), **(params or {})}
         given = options.get("timeout")
         limit = self.timeout if given is None else checked_timeout(given)
-        waited = 0.0 if wait is None else seconds(wait)
-        if wait is not None:
-            asked["wait"] = duration(min(waited, WAIT_MAX))
-        call = AsyncCall(method, path, asked, content, sent, limit, min(waited, WAIT_MAX), keyed=keyed)
-        return await self._transport.answer(call)
+        call = AsyncCall(method, path, asked, content, sent, limit, keyed=keyed)
+        if wait is None:
+            return await self._transport.answer(call)
+        return await AsyncWait(self._transport, call, seconds(wait)).answer()
 
     def _headers(self, method: str, options: WriteOptions) -> dict[str, str]:
         agent = self.agent if options.get("agent") is None else options.get("agent")

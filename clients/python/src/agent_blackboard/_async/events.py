@@ -48,6 +48,7 @@ class AsyncSource:
                     if again:
                         yield None
                     again = True
+                    contact = time.monotonic()
                     async for frame in source.aiter_sse():
                         backoff, contact = Backoff(), time.monotonic()
                         if frame.id.isdecimal():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import TypedDict, Unpack
 
-from .._wire import WAIT_MAX, ReadOptions, WriteOptions, json_text, unchanged
-from ..errors import PreconditionFailed, SessionNotFound, UnsupportedValue
+from .._wire import WAIT_PIECE, ReadOptions, WriteOptions, json_text, unchanged
+from ..errors import ConditionNotMet, PreconditionFailed, SessionNotFound, UnsupportedValue
 from ..values import Appended, Entry, Members, Page, Written, appended, checked_tag, entry, written
 
 if TYPE_CHECKING:
@@ -137,15 +138,19 @@ class AsyncLog:
             return 0
 
     async def follow(self, after: int = 0, **filters: Unpack[Filters]) -> AsyncIterator[Entry]:
-        """Entries after a seq as they come, without end."""
+        """Entries after a seq as they come, without end.
+
+        Raises ConnectionFailed after 25 s without contact, or the client's `timeout` if that is longer.
+        """
         params, options = _split(filters)
         rest = WriteOptions(agent=options.get("agent"), timeout=options.get("timeout"))
         while True:
             asked = {**params, "after": after, "limit": PAGE}
             try:
-                answer = await self.session.request("GET", self.path, params=asked, wait=WAIT_MAX, **rest)
+                answer = await self.session.request("GET", self.path, params=asked, wait=WAIT_PIECE, **rest)
             except SessionNotFound:
-                await self.session.until("", "exists", float("inf"))
+                with suppress(ConditionNotMet):
+                    await self.session.until("", "exists", WAIT_PIECE)
                 continue
             page = answer.json()
             for raw in page["entries"]:

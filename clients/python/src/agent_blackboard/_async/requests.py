@@ -11,7 +11,7 @@ from typing import Any, Literal
 from typing_extensions import Unpack
 
 from .._backend import AsyncTicker
-from .._wire import UNSET, WAIT_MAX, CallOptions, Seconds, WriteOptions, duration, seconds
+from .._wire import UNSET, CallOptions, Seconds, WriteOptions, duration, seconds
 from ..errors import BlackboardError, ConditionNotMet, Conflict, NotFound, SessionNotFound
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
@@ -168,17 +168,15 @@ class AsyncRequests(AsyncLog):
         deadline = time.monotonic() + (0.0 if wait is None else seconds(wait))
         while True:
             left = max(deadline - time.monotonic(), 0.0)
-            turn = min(left, WAIT_MAX) or None
             try:
-                answer = await self.session.request("POST", f"{self.path}/claim", json=body, wait=turn, agent=agent)
+                answer = await self.session.request(
+                    "POST", f"{self.path}/claim", json=body, wait=left or None, agent=agent
+                )
             except SessionNotFound:
                 if not await self._comes(left):
                     return None
-                continue
-            if answer.status == 200:
-                return AsyncTask(self, entry(answer.json(), answer.etag), agent)
-            if left <= WAIT_MAX:
-                return None
+            else:
+                return AsyncTask(self, entry(answer.json(), answer.etag), agent) if answer.status == 200 else None
 
     async def _comes(self, wait: float) -> bool:
         """Whether somebody makes the session within `wait` seconds."""

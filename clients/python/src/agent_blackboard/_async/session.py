@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from typing_extensions import Unpack
 
-from .._wire import UNSET, WAIT_MAX, ReadOptions, Seconds, WriteOptions, seconds, segment
-from ..errors import ConditionNotMet, SessionNotFound
+from .._wire import UNSET, ReadOptions, Seconds, WriteOptions, segment
+from ..errors import SessionNotFound
 from ..prompts import AnthropicPart, ChatPart, GeminiPart, Images, Prompt, ResponsesPart, prompt
 from ..values import Answer, Event, TransactionResult, Written, written
 from .agents import AsyncAgents
@@ -134,18 +133,10 @@ class AsyncSession:
     ) -> Answer:
         """The resource when the condition (`exists`, `answered`, …) holds.
 
-        Raises ConditionNotMet, which is a TimeoutError, where it does not hold within `wait`.
+        Raises ConditionNotMet, which is a TimeoutError, where it does not hold within `wait`, and ConditionImpossible
+        once it can hold no more.
         """
-        deadline = time.monotonic() + seconds(wait)
-        while True:
-            left = max(deadline - time.monotonic(), 0.0)
-            try:
-                return await self.request(
-                    "GET", path, params={"until": condition, **params}, wait=min(left, WAIT_MAX), agent=agent
-                )
-            except ConditionNotMet:
-                if left <= WAIT_MAX:
-                    raise
+        return await self.request("GET", path, params={"until": condition, **params}, wait=wait, agent=agent)
 
     async def describe(self, **options: Unpack[ReadOptions]) -> dict[str, Any]:
         """Revision, counts, sizes, settings and labels."""

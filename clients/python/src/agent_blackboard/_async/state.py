@@ -162,7 +162,7 @@ class AsyncState(AsyncStateItems):
         except SessionNotFound:
             if condition == "absent":
                 return None
-            await self._session.until("", "exists", wait)
+            await self._session.until("", "exists", max(deadline - time.monotonic(), 0.0))
             left = max(deadline - time.monotonic(), 0.0)
             answer = await self._session.until(state_path(path), condition, left)
         return json.loads(answer.content) if answer.content else None

@@ -42,9 +42,9 @@ class AsyncCall:
     content: bytes | Callable[[], AsyncIterator[bytes]] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     timeout: float = 30.0
-    """The limit of the call with all its tries, in seconds, `wait` not included."""
+    """The limit of the call with all its tries, in seconds."""
     wait: float = 0.0
-    """The time that the server may wait before it answers, in seconds."""
+    """The time that the server may wait before it answers one try, in seconds; added to the limit."""
     retry: bool = True
     keyed: bool = True
     """Whether a write gets an idempotency key."""
@@ -85,20 +85,24 @@ class AsyncTransport:
 
     async def answer(self, call: AsyncCall) -> Answer:
         """Make a call. Raises Problem, ConnectionFailed, UnexpectedAnswer or IncompatibleServer."""
-        if call.keyed and call.method not in READS and call.key is None:
-            call.headers["Idempotency-Key"] = str(uuid.uuid4())
+        self.key(call)
         deadline = time.monotonic() + call.timeout + call.wait
         backoff = Backoff()
         while True:
             try:
-                return await self._try(call, deadline)
+                return await self.attempt(call, deadline)
             except (ConnectionFailed, UnexpectedAnswer, Problem) as error:
                 failure = error
             pause = backoff.pause(getattr(failure, "retry_after", None))
             if not (self.retry and call.retry and passing(failure)) or time.monotonic() + pause >= deadline:
-                await self._check_server(failure)
+                await self.check_server(failure)
                 raise failure
             await async_sleep(pause)
+
+    def key(self, call: AsyncCall) -> None:
+        """Give a write its idempotency key, which all its tries have."""
+        if call.keyed and call.method not in READS and call.key is None:
+            call.headers["Idempotency-Key"] = str(uuid.uuid4())
 
     @asynccontextmanager
     async def stream(self, call: AsyncCall) -> AsyncIterator[httpx.Response]:
@@ -124,7 +128,10 @@ class AsyncTransport:
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise ConnectionFailed(self._failed(call, f"{error or _name(error)}"), call.key) from error
 
-    async def _try(self, call: AsyncCall, deadline: float) -> Answer:
+    async def attempt(self, call: AsyncCall, deadline: float | None = None) -> Answer:
+        """Make one try of a call."""
+        if deadline is None:
+            deadline = time.monotonic() + call.timeout + call.wait
         async with self.stream(call) as response:
             content = await self._body(response, deadline)
         kind = response.headers.get("content-type", "").lower()
@@ -154,7 +161,7 @@ class AsyncTransport:
         silence = min(left, SILENCE_MAX + call.wait) if self.retry and call.retry else left
         return httpx.Timeout(silence, connect=min(left, self._connect_timeout), pool=left)
 
-    async def _check_server(self, failure: BlackboardError) -> None:
+    async def check_server(self, failure: BlackboardError) -> None:
         """Raise IncompatibleServer where a refusal comes from a server that this client does not speak with."""
         unexpected = isinstance(failure, UnexpectedAnswer) and failure.status < 500
         foreign = unexpected or (isinstance(failure, Problem) and failure.code in FOREIGN)
@@ -162,7 +169,7 @@ class AsyncTransport:
             return
         try:
             call = AsyncCall("GET", "/", headers={"Accept": "application/json"}, timeout=SERVER_SECONDS)
-            answer = await self._try(call, time.monotonic() + SERVER_SECONDS)
+            answer = await self.attempt(call)
             described = answer.json()
         except (ConnectionFailed, Problem):
             return

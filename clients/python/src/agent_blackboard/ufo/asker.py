@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from .. import Answer
+from .._wire import WAIT_PIECE
 from ..errors import ConditionNotMet
 from . import process
 from .channel import Channel
@@ -21,8 +22,6 @@ from .operation import Operation
 from .place import Place
 from .settings import Settings, settings
 
-POLL = 30.0
-"""The wait of one request for the answer, in seconds."""
 PAUSE = 0.5
 """The pause before the next request while the server is away, in seconds."""
 AFTER = 2.0
@@ -82,7 +81,7 @@ def _answered(channel: Channel, operation: Operation, deadline: float) -> dict[s
         raise operation.error
     while (seq := operation.places[0].seq) is not None and (rest := deadline - time.monotonic()) > 0:
         try:
-            return dict(_poll(channel, seq, min(rest, POLL)).json()["item"])
+            return dict(_poll(channel, seq, min(rest, WAIT_PIECE)).json()["item"])
         except ConditionNotMet:
             continue
         except Exception as error:
