@@ -34,11 +34,19 @@ export function pathText(path: StatePath): string {
   return typeof path === "string" ? path : statePath(...path);
 }
 
+/** Returns a path of the state, encoded key by key: its slashes stay, since many proxies reject `%2F`. */
+function encodePath(path: string): string {
+  const keys = path.split("/");
+  // A proxy may join two slashes, which would be another path.
+  if (keys.includes("")) throw new UnsupportedValue(`the path ${JSON.stringify(path)} has an empty key`);
+  return keys.map(encodeName).join("/");
+}
+
 /** Replaces the parameters in a route's path. */
 export function serializePath(route: string, parameters: Record<string, unknown>): string {
   return route.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    if (typeof value === "string") return encodeName(value);
+    if (typeof value === "string") return name === "path" ? encodePath(value) : encodeName(value);
     if (Number.isSafeInteger(value)) return String(value);
     throw new UnsupportedValue(`the path parameter '${name}' is ${describe(value)}; give a string or a whole number`);
   });
