@@ -4,6 +4,7 @@
  * A message gives the fact, the limit and the remedy; a token is in none of them.
  */
 
+import { etagOf } from "./etag.js";
 import type { components } from "./schema.js";
 
 export type ProblemBody = components["schemas"]["ProblemBody"];
@@ -62,7 +63,7 @@ export class Problem extends BlackboardError {
     this.current = body["current"];
     this.retryable = body.retryable === true;
     this.retryAfterMs = retryAfterMs(response);
-    this.etag = response.headers.get("ETag") ?? undefined;
+    this.etag = etagOf(response);
     const revision = response.headers.get("Blackboard-Revision");
     this.revision = revision === null ? undefined : Number(revision);
     const oldest = body["oldest_revision"];
@@ -121,7 +122,7 @@ export class NotModified extends BlackboardError {
 
   constructor(response: Response) {
     super("the resource still has the tag of If-None-Match");
-    this.etag = response.headers.get("ETag") ?? undefined;
+    this.etag = etagOf(response);
   }
 }
 

@@ -16,6 +16,7 @@ export {
   UnsupportedValue,
 } from "./errors.js";
 export type { Fault, ProblemBody, ProblemCode } from "./errors.js";
+export { etagOf } from "./etag.js";
 export type { BoardEvent, EventsOptions, ResyncEvent } from "./events.js";
 export { encodeName, stateKeys, statePath } from "./names.js";
 export type { StatePath } from "./names.js";

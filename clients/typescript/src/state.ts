@@ -4,6 +4,7 @@
 
 import type { Api } from "./client.js";
 import { Problem } from "./errors.js";
+import { etagOf } from "./etag.js";
 import { pathText } from "./names.js";
 import type { StatePath } from "./names.js";
 import { Deadline, duration, pauseMs, sleep } from "./time.js";
@@ -49,6 +50,8 @@ export async function updateState<Value>(
       return { value, revision: data.revision, etag: data.etag ?? "" };
     } catch (error) {
       if (!Problem.is(error, "precondition-failed") || deadline.leftMs === 0) throw error;
+      // The value is still the one that was read: its tag was changed on the way, and would be again.
+      if (found.etag !== undefined && error.etag === found.etag) throw error;
       found = present(error) ?? (await read(api, session, path, init));
     }
     await sleep(pauseMs(Math.min(tries, 4)) / 10, options.signal);
@@ -58,7 +61,7 @@ export async function updateState<Value>(
 async function read(api: Api, session: string, path: StatePath, init: { signal?: AbortSignal }): Promise<Found> {
   try {
     const { data, response } = await readState(api, session, path, {}, init);
-    return { value: data, etag: response.headers.get("ETag") ?? undefined };
+    return { value: data, etag: etagOf(response) };
   } catch (error) {
     if (Problem.is(error, "path-not-found", "session-not-found")) return { value: undefined, etag: undefined };
     throw error;
