@@ -142,7 +142,7 @@ function connect(options: ClientOptions, server: Server): Client {
     events: (session: string, options?: EventsOptions) =>
       followEvents(api, session, options) as AsyncGenerator<BoardEvent, never>,
     ask: (session, question, options) => ask(api, waitFor, session, question, options),
-    claimNext: (session, options, work) => claimNext(api, session, options, work),
+    claimNext: (session, options, work) => claimNext(api, session, timeoutMs, options, work),
     updateState: (session, path, update, options) => updateState(api, session, path, update, options),
     waitFor,
   };
@@ -161,10 +161,10 @@ function routes(transport: Transport, headers: Record<string, string>): Api {
     (method: HttpMethod) =>
     async (path: string, init: CallInit = {}) => {
       if ("body" in init && init.body === undefined) jsonText(undefined);
-      const { parseAs = "json", fetch = transport.fetch } = init;
+      const { parseAs = "json", fetch = transport.fetch, isPiece } = init;
       let received: Received | undefined;
       const send = async (request: Request) => {
-        received = await transport.send(request, parseAs, fetch);
+        received = await transport.send(request, parseAs, fetch, isPiece);
         return received.response;
       };
       const request = inner.request as (method: HttpMethod, path: string, init: object) => Promise<unknown>;
@@ -180,6 +180,8 @@ interface CallInit {
   parseAs?: ParseAs;
   fetch?: typeof globalThis.fetch;
   body?: unknown;
+  /** Set by waits. */
+  isPiece?: boolean;
 }
 
 /** Sends bytes, forms and lines as they are, and all else as JSON. */

@@ -76,6 +76,37 @@ export class Problem extends BlackboardError {
   }
 }
 
+/** What a wait has seen last. */
+export interface Seen {
+  /** The value, entry or agent; none if the server never showed it. */
+  current?: unknown;
+  revision?: number | undefined;
+}
+
+/**
+ * A wait whose time is over: a problem `condition-not-met` made by the client, with what the wait has seen last as
+ * `current`. `cause` is the error of its last piece, if that was not answered.
+ */
+export class TimeoutError extends Problem {
+  override name = "TimeoutError";
+
+  constructor({ current, revision }: Seen, cause?: BlackboardError) {
+    const unanswered = cause === undefined ? "" : `, and its last piece was not answered: ${cause.message}`;
+    const body = {
+      type: "urn:blackboard:problem:condition-not-met",
+      title: "Condition not met",
+      status: 412,
+      detail: `the wait's time is over${unanswered}`,
+      instance: "",
+      code: "condition-not-met" as const,
+      ...(current === undefined ? {} : { current }),
+    };
+    const headers = revision === undefined ? {} : { "Blackboard-Revision": String(revision) };
+    super(body, new Response(null, { status: 412, headers }));
+    this.cause = cause;
+  }
+}
+
 /** A server that was not reached, or whose answer broke off, until the time limit was over. */
 export class ConnectionFailed extends BlackboardError {
   override name = "ConnectionFailed";

@@ -12,6 +12,7 @@ export {
   NotModified,
   Problem,
   RequestFailed,
+  TimeoutError,
   UnexpectedAnswer,
   UnsupportedValue,
 } from "./errors.js";

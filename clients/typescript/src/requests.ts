@@ -6,10 +6,12 @@
  */
 
 import type { Api } from "./client.js";
-import { Problem, UnsupportedValue } from "./errors.js";
+import { Problem, UnexpectedAnswer, UnsupportedValue } from "./errors.js";
+import type { BlackboardError } from "./errors.js";
 import { jsonText } from "./json.js";
-import { duration, TIMER_MS_MAX } from "./time.js";
-import { limits, onceThere } from "./waits.js";
+import { Deadline, duration, TIMER_MS_MAX } from "./time.js";
+import { newKey } from "./transport.js";
+import { isRetryable, onceThere, Pieces } from "./waits.js";
 import type { Entry } from "./waits.js";
 
 export interface ClaimOptions {
@@ -54,15 +56,16 @@ const AGAIN_MS_MAX = 1_000;
 /** Refusals that tell that the claim is another's, or nobody's. */
 const LOST = ["stale-fence", "already-claimed", "illegal-transition", "entry-not-found", "session-not-found"] as const;
 
-/** Claims a request and works on it. */
+/** Claims a request and works on it. Whether the last try won a claim is found out within `settleMs` after the wait. */
 export async function claimNext<Result>(
   api: Api,
   session: string,
+  settleMs: number,
   options: ClaimOptions,
   work: Work<Result>,
 ): Promise<Outcome<Result> | undefined> {
   const ttlMs = options.ttlMs ?? TTL_MS;
-  const entry = await nextEntry(api, session, options, duration(ttlMs));
+  const entry = await nextEntry(api, session, settleMs, options, duration(ttlMs));
   if (entry === undefined) return undefined;
   const claim = new Claim(api, session, entry, ttlMs, options.signal);
   const ended = await attempt(() => work(claim.task));
@@ -104,25 +107,54 @@ async function conclude<Result>(claim: Claim, ended: Ended<Result>): Promise<Out
   return claim.lost ? { seq, outcome: "lost", error: claim.lost } : { seq, outcome: "failed", error };
 }
 
+/**
+ * Claims in pieces. A piece whose answer was lost is repeated as it was, its key and its time too: if the server has
+ * let it win a claim, the repeat is answered with that claim, at once.
+ */
 async function nextEntry(
   api: Api,
   session: string,
+  settleMs: number,
   { match, waitMs = 0, signal }: ClaimOptions,
   ttl: string,
 ): Promise<Entry | undefined> {
-  const { deadline, wait, init } = limits({ limitMs: waitMs, signal });
+  const pieces = new Pieces({ limitMs: waitMs, signal });
+  const settling = new Deadline(waitMs + settleMs);
   const body = match === undefined ? { ttl } : { ttl, match };
-  do {
-    const claimed = await onceThere(api, session, wait, init, async () => {
-      const params = { path: { session }, query: { wait: wait() } };
-      return (await api.POST("/v1/sessions/{session}/requests/claim", { params, body, ...init })).data;
-    }).catch((error: unknown) => {
-      // There is no session yet.
-      if (!Problem.is(error, "condition-not-met")) throw error;
-    });
-    if (claimed) return claimed;
-  } while (deadline.leftMs > 0);
-  return undefined;
+  for (let piece = pieceOf(pieces); ;) {
+    let unanswered: BlackboardError | undefined;
+    try {
+      const { params } = piece;
+      const claimed = await onceThere(api, session, pieces, async () => {
+        const route = "/v1/sessions/{session}/requests/claim";
+        return (await api.POST(route, { params: { path: { session }, ...params }, body, ...pieces.init })).data;
+      }).catch((error: unknown) => {
+        // There is no session yet.
+        if (!Problem.is(error, "condition-not-met")) throw error;
+        return undefined;
+      });
+      if (claimed || pieces.isOver) return claimed;
+      piece = pieceOf(pieces);
+    } catch (error) {
+      if (!isRetryable(error) || settling.leftMs === 0) throw error;
+      unanswered = error;
+      // A repeat that was held had won nothing before. Once the time is over, a piece that is answered at once ends it.
+      const isEmpty = piece.isRepeat && piece.params.query.wait !== "0ms" && (pieces.isHeld || isCut(error));
+      piece = isEmpty && pieces.isOver ? pieceOf(pieces) : { ...piece, isRepeat: true };
+    }
+    await pieces.pause(unanswered);
+  }
+}
+
+/** A piece of a wait for a claim. */
+function pieceOf(pieces: Pieces) {
+  const params = { query: { wait: pieces.wait() }, header: { "Idempotency-Key": newKey() } };
+  return { params, isRepeat: false };
+}
+
+/** Whether a proxy waited for the server in vain. */
+function isCut(error: BlackboardError): boolean {
+  return error instanceof UnexpectedAnswer && error.status === 504;
 }
 
 /** A claim that is held, until it ends. */

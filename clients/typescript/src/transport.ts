@@ -37,8 +37,11 @@ export class Transport {
     readonly timeoutMs: number,
   ) {}
 
-  /** Sends a request until it is answered. Throws the last try's error once the time limit is over. */
-  async send(request: Request, parseAs: ParseAs, fetch = this.fetch): Promise<Received> {
+  /**
+   * Sends a request until it is answered. Throws the last try's error once the time limit is over. A piece of a wait is
+   * sent once, since the wait itself goes on.
+   */
+  async send(request: Request, parseAs: ParseAs, fetch = this.fetch, isPiece = false): Promise<Received> {
     const { method, signal, headers } = request;
     const waitMs = milliseconds(new URL(request.url).searchParams.get("wait"));
     const isRead = method === "GET" || method === "HEAD";
@@ -65,7 +68,8 @@ export class Transport {
       signal,
       stays: parseAs === "stream",
     };
-    return retry(once, call).catch((error: unknown) => {
+    const sent = isPiece ? within(call.tryMs, once, call) : retry(once, call);
+    return sent.catch((error: unknown) => {
       const isUnknown = !isRead && mayBeCommitted && error instanceof BlackboardError;
       if (isUnknown) error.idempotencyKey = headers.get("Idempotency-Key") ?? undefined;
       throw error;
@@ -175,8 +179,8 @@ function innermost(error: unknown): string {
   return found.message || String((found as { code?: unknown }).code ?? found.name);
 }
 
-/** Returns a key from a source that pages without TLS have too, which `randomUUID` is not. */
-function newKey(): string {
+/** Returns an `Idempotency-Key` from a source that pages without TLS have too, which `randomUUID` is not. */
+export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

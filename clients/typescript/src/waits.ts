@@ -1,20 +1,25 @@
 /**
  * Waits for what others write, as long polls one after another.
  *
- * Each poll is shorter than the patience of proxies. A wait survives restarts of the server, and a session that does
- * not exist yet is waited for.
+ * Each piece of a wait is shorter than the patience of most proxies. A piece that is cut all the same is asked for
+ * again until the caller's own limit, also while the server restarts or the session does not exist yet.
  */
 
 import type { Api } from "./client.js";
-import { NotModified, Problem, RequestFailed } from "./errors.js";
+import { BlackboardError, NotModified, Problem, RequestFailed, TimeoutError } from "./errors.js";
+import type { Seen } from "./errors.js";
+import { etagOf } from "./etag.js";
 import { jsonText } from "./json.js";
 import { pathText } from "./names.js";
 import type { StatePath } from "./names.js";
 import type { components, paths } from "./schema.js";
-import { Deadline, duration } from "./time.js";
+import { Deadline, duration, pauseMs, sleep } from "./time.js";
 
-/** The longest poll. The server allows 60 s, after which many proxies have given up. */
-const POLL_MS = 30_000;
+/** The longest piece of a wait. The server allows 60 s, but proxies cut a request that has no answer after 30 s. */
+const PIECE_MS = 25_000;
+
+/** The time after which a piece counts as held by the server. Others ended for another reason than their time. */
+const HELD_MS = 1_000;
 
 export type Entry = components["schemas"]["EntryBody"];
 export type EntryPage = components["schemas"]["EntryPage"];
@@ -42,7 +47,10 @@ export interface EntriesOptions extends WaitOptions {
   query?: Filters | undefined;
 }
 
-/** Once `limitMs` is over, all but `entries` throw the problem `condition-not-met`, with what there is as `current`. */
+/**
+ * Once `limitMs` is over, all throw `TimeoutError`, with what they have seen last as `current`; `entries` returns an empty
+ * page, unless its last piece was not answered.
+ */
 export interface Waits {
   /** Waits until a question is answered, skipped or expired. */
   answer(session: string, seq: number, options?: WaitOptions): Promise<Entry>;
@@ -62,17 +70,17 @@ export interface Waits {
 export function waits(api: Api): Waits {
   return {
     answer: (session, seq, options) =>
-      poll(options, async (wait, init) => {
-        const params = { path: { session, seq }, query: { until: "answered" as const, wait: wait() } };
-        return (await api.GET("/v1/sessions/{session}/questions/{seq}", { params, ...init })).data;
+      poll(options, async (pieces) => {
+        const params = { path: { session, seq }, query: { until: "answered" as const, wait: pieces.wait() } };
+        return { found: (await api.GET("/v1/sessions/{session}/questions/{seq}", { params, ...pieces.init })).data };
       }),
     done: (session, seq, options) => waitForEnd(api, session, seq, options),
     state: async (session, path, until, options) => {
       const condition = typeof until === "string" ? until : `equals:${jsonText(until.equals)}`;
-      return poll(options, (wait, init) =>
-        onceThere(api, session, wait, init, async () => {
-          const query = { until: condition, wait: wait() };
-          return (await readState(api, session, path, query, init)).data;
+      return poll(options, (pieces) =>
+        onceThere(api, session, pieces, async () => {
+          const query = { until: condition, wait: pieces.wait() };
+          return { found: (await readState(api, session, path, query, pieces.init)).data };
         }),
       );
     },
@@ -92,72 +100,109 @@ interface StateQuery {
   wait?: string;
 }
 
-/** The options of each call of a wait. */
+/** The options of a call. */
 interface Init {
   signal?: AbortSignal;
+  isPiece?: boolean;
 }
 
-/** The time for the next poll. */
-type Wait = () => string;
+/** The time of a wait, and its pieces one after another. */
+export class Pieces {
+  /** The options of each piece's calls. */
+  readonly init: Init;
+  /** What there was instead of what is waited for. */
+  seen: Seen = {};
+  readonly #deadline: Deadline;
+  #begun = performance.now();
+  #hasty = 0;
 
-/** Returns the times of the polls of a wait, and the options of their calls. */
-export function limits({ limitMs, signal }: WaitOptions): { deadline: Deadline; wait: Wait; init: Init } {
-  const deadline = new Deadline(limitMs);
-  const wait = () => duration(Math.min(deadline.leftMs, POLL_MS));
-  return { deadline, wait, init: signal === undefined ? {} : { signal } };
-}
+  constructor({ limitMs, signal }: WaitOptions) {
+    this.#deadline = new Deadline(limitMs);
+    this.init = { isPiece: true, ...(signal === undefined ? {} : { signal }) };
+  }
 
-/** Polls until the condition is met or the time is over. */
-async function poll<T>(options: WaitOptions = {}, once: (wait: Wait, init: Init) => Promise<T>): Promise<T> {
-  const { deadline, wait, init } = limits(options);
-  for (;;) {
-    const isLast = deadline.leftMs <= POLL_MS;
-    try {
-      return await once(wait, init);
-    } catch (error) {
-      if (isLast || !Problem.is(error, "condition-not-met")) throw error;
-    }
+  get isOver(): boolean {
+    return this.#deadline.leftMs === 0;
+  }
+
+  /** Whether the piece has lasted so long that the server must have held it. */
+  get isHeld(): boolean {
+    return performance.now() - this.#begun >= HELD_MS;
+  }
+
+  /** The time for the next piece. */
+  readonly wait = (): string => duration(Math.min(this.#deadline.leftMs, PIECE_MS));
+
+  /** Ends a piece without a result. The pause grows while pieces end at once, as those of a server that stops. */
+  async pause(error?: BlackboardError): Promise<void> {
+    this.#hasty = this.isHeld ? 1 : this.#hasty + 1;
+    const pause = pauseMs(this.#hasty) + (error?.retryAfterMs ?? 0);
+    await sleep(this.isOver ? pause : Math.min(pause, this.#deadline.leftMs), this.init.signal);
+    this.#begun = performance.now();
   }
 }
 
-/** Reads something of a session, as soon as there is the session. */
-export async function onceThere<T>(
-  api: Api,
-  session: string,
-  wait: Wait,
-  init: Init,
-  read: () => Promise<T>,
+/** Asks in pieces until a piece has found what is waited for, or the time is over. */
+async function poll<T>(
+  options: WaitOptions = {},
+  once: (pieces: Pieces) => Promise<{ found: T } | undefined>,
 ): Promise<T> {
+  const pieces = new Pieces(options);
+  for (;;) {
+    let unanswered: BlackboardError | undefined;
+    try {
+      const piece = await once(pieces);
+      if (piece !== undefined) return piece.found;
+    } catch (error) {
+      // With `why`, the condition can come true no more.
+      if (Problem.is(error, "condition-not-met") && !("why" in error.body)) pieces.seen = error;
+      else if (isRetryable(error)) unanswered = error;
+      else throw error;
+    }
+    if (pieces.isOver) throw new TimeoutError(pieces.seen, unanswered);
+    await pieces.pause(unanswered);
+  }
+}
+
+/** Whether a proxy or the connection cut a piece, or the server was busy, so that the wait goes on. */
+export function isRetryable(error: unknown): error is BlackboardError {
+  return error instanceof BlackboardError && error.retryable;
+}
+
+/** Reads something of a session, as soon as there is the session. */
+export async function onceThere<T>(api: Api, session: string, pieces: Pieces, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
     if (!Problem.is(error, "session-not-found")) throw error;
   }
-  const params = { path: { session }, query: { until: "exists" as const, wait: wait() } };
-  await api.GET("/v1/sessions/{session}", { params, ...init });
+  const params = { path: { session }, query: { until: "exists" as const, wait: pieces.wait() } };
+  await api.GET("/v1/sessions/{session}", { params, ...pieces.init });
   return read();
 }
 
 /** A request can end in two ways, which no condition has in one; its tag changes in both. */
-async function waitForEnd(api: Api, session: string, seq: number, options: WaitOptions = {}): Promise<Entry> {
-  const route = "/v1/sessions/{session}/requests/{seq}";
-  const { deadline, wait, init } = limits(options);
-  const path = { session, seq };
-  let read = await api.GET(route, { params: { path }, ...init });
-  for (;;) {
-    if (read.data.done !== undefined) return read.data;
-    if (read.data.failed !== undefined) throw new RequestFailed(read.data);
-    const tag = read.response.headers.get("ETag") ?? "";
-    const isOver = deadline.leftMs === 0;
-    // The last poll is for the server's refusal, with the request in it.
-    const params = isOver
-      ? { path, query: { until: "done" as const, wait: "0ms" } }
-      : { path, query: { wait: wait() }, header: { "If-None-Match": tag } };
-    read = await api.GET(route, { params, ...init }).catch((error: unknown) => {
-      if (error instanceof NotModified) return read;
-      throw error;
-    });
-  }
+async function waitForEnd(api: Api, session: string, seq: number, options?: WaitOptions): Promise<Entry> {
+  let tag: string | undefined;
+  const read = async (pieces: Pieces) => {
+    const changed = tag === undefined ? {} : { query: { wait: pieces.wait() }, header: { "If-None-Match": tag } };
+    const params = { path: { session, seq }, ...changed };
+    const { data, response } = await api.GET("/v1/sessions/{session}/requests/{seq}", { params, ...pieces.init });
+    if (data.done !== undefined) return { found: data };
+    if (data.failed !== undefined) throw new RequestFailed(data);
+    tag = etagOf(response);
+    pieces.seen = { current: data, revision: Number(response.headers.get("Blackboard-Revision")) };
+    return undefined;
+  };
+  return poll(options, async (pieces) => {
+    const found = tag === undefined ? await read(pieces) : undefined;
+    try {
+      return found ?? (await read(pieces));
+    } catch (error) {
+      if (!(error instanceof NotModified)) throw error;
+      return undefined;
+    }
+  });
 }
 
 async function waitForEntries(
@@ -166,17 +211,18 @@ async function waitForEntries(
   log: Log,
   { after = 0, query, ...options }: EntriesOptions = {},
 ): Promise<EntryPage> {
-  const { deadline, wait, init } = limits(options);
-  for (let next = after; ;) {
-    const page = await poll(options, () =>
-      onceThere(api, session, wait, init, () =>
-        readLog(api, session, log, { ...query, after: next, wait: wait() }, init),
-      ),
-    );
-    // A filter may have let none of the new entries through.
-    if (page.entries.length > 0 || deadline.leftMs === 0) return page;
-    next = page.next;
-  }
+  let next = after;
+  return poll(options, async (pieces) => {
+    for (;;) {
+      const page = await onceThere(api, session, pieces, () =>
+        readLog(api, session, log, { ...query, after: next, wait: pieces.wait() }, pieces.init),
+      );
+      if (page.entries.length > 0 || pieces.isOver) return { found: page };
+      // A filter may have let none of the new entries through.
+      if (page.next === next) return undefined;
+      next = page.next;
+    }
+  });
 }
 
 async function readLog(api: Api, session: string, log: Log, query: object, init: Init): Promise<EntryPage> {

@@ -1,8 +1,10 @@
 /**
- * Networks between client and server: proxies that cut connections, and foreign servers.
+ * Networks between client and server: proxies that cut connections and change answers, and foreign servers.
  */
 
 import { once } from "node:events";
+import { createServer as createProxy, request } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { connect } from "node:net";
@@ -99,4 +101,63 @@ function generator(seed: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** What a reverse proxy does to requests and answers. */
+export interface Habits {
+  /** Ends a request that has had no answer for 0.3 s: by this status, or by closing the connection. */
+  cut?: 504 | "close";
+  /** Rejects a request with this status before the server sees it. */
+  reject?: (request: IncomingMessage) => 502 | 503 | 504 | undefined;
+  /** Closes the connection instead of passing on an answer. */
+  lose?: (request: IncomingMessage, status: number) => boolean;
+  /** Changes the headers of an answer. */
+  change?: (headers: IncomingHttpHeaders) => IncomingHttpHeaders;
+}
+
+const CUT_MS = 300;
+
+/** Starts a reverse proxy over HTTP, which keeps the requests that it saw. */
+export async function startProxy(
+  test: TestContext,
+  port: number,
+  habits: Habits = {},
+): Promise<{ url: string; seen: IncomingMessage[]; cuts: () => number }> {
+  const seen: IncomingMessage[] = [];
+  let cuts = 0;
+  const page = (status: number, to: ServerResponse) =>
+    to.writeHead(status, { "Content-Type": "text/html" }).end(`<html><h1>${status}</h1></html>`);
+  const proxy = createProxy((from, to) => {
+    seen.push(from);
+    const rejected = habits.reject?.(from);
+    if (rejected !== undefined) return page(rejected, to);
+    const { url, method, headers } = from;
+    const upstream = request({ host: "127.0.0.1", port, path: url, method, headers, agent: false });
+    const end = (status?: number) => {
+      clearTimeout(timer);
+      upstream.destroy();
+      return status === undefined ? to.destroy() : page(status, to);
+    };
+    const cut = () => {
+      cuts += 1;
+      end(habits.cut === 504 ? 504 : undefined);
+    };
+    const timer = habits.cut === undefined ? undefined : setTimeout(cut, CUT_MS);
+    upstream.on("error", () => to.headersSent || to.destroyed || end(502));
+    upstream.on("response", (answer) => {
+      clearTimeout(timer);
+      if (habits.lose?.(from, answer.statusCode ?? 0)) return end();
+      to.writeHead(answer.statusCode ?? 0, habits.change?.(answer.headers) ?? answer.headers);
+      return answer.pipe(to);
+    });
+    to.on("close", () => end());
+    return from.pipe(upstream);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  test.after(() => {
+    proxy.close();
+    proxy.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, seen, cuts: () => cuts };
 }

@@ -52,11 +52,11 @@ export class BoardServer {
     throw new Error("the server ended before it listened");
   }
 
-  async kill(): Promise<void> {
+  async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const process = this.#process;
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
     const ended = once(process, "exit");
-    process.kill("SIGKILL");
+    process.kill(signal);
     await ended;
   }
 
