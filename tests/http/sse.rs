@@ -14,7 +14,8 @@ pub(crate) struct Frame {
     pub(crate) id: String,
     pub(crate) event: String,
     pub(crate) data: String,
-    pub(crate) is_comment: bool,
+    /// The number of comments before it.
+    pub(crate) comments: usize,
 }
 
 impl Frame {
@@ -26,7 +27,7 @@ impl Frame {
                 "id" => frame.id = value.to_owned(),
                 "event" => frame.event = value.to_owned(),
                 "data" => frame.data = value.to_owned(),
-                "" => frame.is_comment |= line.starts_with(':'),
+                "" | ":" => frame.comments += line.len(),
                 _ => panic!("no field of a frame: {line}"),
             }
         }

@@ -231,14 +231,12 @@ impl Events {
     /// Reports missing commits and moves the cursor to the head.
     fn resync(&mut self, out: &mut String) {
         let body = self.resync_body();
-        // A reader of comments has the position from the event itself.
-        if matches!(self.heartbeat, Heartbeat::Comment) {
-            push(out, format_args!("id: {}\n", self.cursor));
-        }
         out.push_str("event: resync\ndata: ");
         write_json(&body, out);
-        out.push_str("\n\n");
-        out.push_str(&self.keep_alive());
+        match self.heartbeat {
+            Heartbeat::Id => push(out, format_args!("\n\nid: {}\n\n", self.cursor)),
+            Heartbeat::Comment => push(out, format_args!("\nid: {}\n\n", self.cursor)),
+        }
     }
 
     /// Moves the cursor to the head and returns its position.

@@ -37,8 +37,8 @@ impl Worded for Heartbeat {
     const WORDS: &'static [(&'static str, Self)] = &[("id", Self::Id), ("comment", Self::Comment)];
 }
 
-/// A frame without news that is a comment.
-pub(super) const COMMENT: &str = ": \n\n";
+/// A comment. Without a blank line after it, which several readers take for the end of an event.
+pub(super) const COMMENT: &str = ":\n";
 
 /// The header that tells a proxy to forward each frame at once.
 pub(crate) const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
