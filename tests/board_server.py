@@ -39,9 +39,9 @@ class Server:
         if self.home:
             self.home.cleanup()
 
-    def start(self):
-        """Starts it, and returns once it listens."""
-        command = [self.path, "serve", "--listen", "127.0.0.1:0", "--log", self.log, *self.place]
+    def start(self, port=0):
+        """Starts it, on any free port unless one is given, and returns once it listens."""
+        command = [self.path, "serve", "--listen", f"127.0.0.1:{port}", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
             command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
             **self.rights,
