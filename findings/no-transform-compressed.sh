@@ -80,8 +80,9 @@ def socket_of(address, port):
 
 def envoy(address):
     gzip = {"name": "gzip", "typed_config": {"@type": f"{api}.compression.gzip.compressor.v3.Gzip"}}
+    compressor = {"@type": f"{api}.filters.http.compressor.v3.Compressor", "compressor_library": gzip}
     filters = [
-        {"name": "compressor", "typed_config": {"@type": f"{api}.filters.http.compressor.v3.Compressor", "compressor_library": gzip}},
+        {"name": "compressor", "typed_config": compressor},
         {"name": "router", "typed_config": {"@type": f"{api}.filters.http.router.v3.Router"}},
     ]
     host = {"name": "all", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "document"}}]}

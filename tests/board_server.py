@@ -17,10 +17,12 @@ START_S_MAX = 120
 class Server:
     """A running server; it ends with the block. Without `data` or `store` it has a directory of its own.
 
-    It and its commands run as `user`, the id of a user and a group, if one is given; that takes root.
+    It and its commands run as `user`, the id of a user and a group, if one is given; that takes root. Each start is on
+    `port`, by default on any free one.
     """
 
-    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None, user=None):
+    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None, user=None, port=0):
+        self.port = port
         self.rights = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.environment = os.environ | (environment or {})
         self.path, self.arguments, self.log = path, list(arguments), log
@@ -39,9 +41,9 @@ class Server:
         if self.home:
             self.home.cleanup()
 
-    def start(self, port=0):
-        """Starts it, on any free port unless one is given, and returns once it listens."""
-        command = [self.path, "serve", "--listen", f"127.0.0.1:{port}", "--log", self.log, *self.place]
+    def start(self):
+        """Starts it, and returns once it listens."""
+        command = [self.path, "serve", "--listen", f"127.0.0.1:{self.port}", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
             command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
             **self.rights,

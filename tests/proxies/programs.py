@@ -22,7 +22,7 @@ BOARD_PORT = "8733"
 
 @dataclass(frozen=True)
 class Program:
-    """A proxy. `{…}` in its texts are filled for a run: `dir`, `port`, `modules`, `program`, and `0`, `1` for its files."""
+    """A proxy. `{dir}`, `{port}`, `{modules}`, and `{0}`, `{1}` for its files, are filled for a run."""
 
     title: str  # the heading of its block in the guide
     binary: str
@@ -53,7 +53,8 @@ APACHE_MODULES = (
 )  # fmt: skip
 # With the limits that Debian's packages bring along.
 APACHE = (
-    "ServerRoot {dir}\nServerName localhost\nPidFile {dir}/pid\nErrorLog /dev/stderr\nDefaultRuntimeDir {dir}\n"
+    "User nobody\nGroup nogroup\nServerRoot {dir}\nServerName localhost\n"
+    "PidFile {dir}/pid\nErrorLog /dev/stderr\nDefaultRuntimeDir {dir}\n"
     + "".join(f"LoadModule {name}_module {{modules}}/mod_{name}.so\n" for name in APACHE_MODULES)
     + "RequestReadTimeout header=20-40,minrate=500 body=10,minrate=500\nListen 127.0.0.1:{port}\n{block}\n"
 )
@@ -83,11 +84,13 @@ PROGRAMS = (
         ("board.example.org {", "http://board.example.org:{port} {"), (("Caddyfile", CADDY),),
     ),
     Program(
-        "Envoy", "envoy", ("--version",), ("--config-path", "{0}", "--concurrency", "1", "--base-id", "{port}", "--log-level", "warn"),
+        "Envoy", "envoy", ("--version",),
+        ("--config-path", "{0}", "--concurrency", "1", "--base-id", "{port}", "--log-level", "warn"),
         ("port_value: 80 ", "port_value: {port} "), (("envoy.yaml", "{block}\n"),),
     ),
     Program(
-        "Varnish", "varnishd", ("-V",), ("-F", "-f", "{0}", "-a", "127.0.0.1:{port}", "-n", "{dir}/work", "-j", "none", "-s", "malloc,64m"),
+        "Varnish", "varnishd", ("-V",),
+        ("-F", "-f", "{0}", "-a", "127.0.0.1:{port}", "-n", "{dir}/work", "-j", "none", "-s", "malloc,64m"),
         ("", ""), (("default.vcl", "{block}\n"),),
     ),
     Program(
@@ -135,9 +138,8 @@ class Proxy:
 
     def __enter__(self) -> Proxy:
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=packages.environment(), cwd=self.home
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            self.process = subprocess.Popen(self.command, env=packages.environment(), cwd=self.home, **streams)
         limit = time.monotonic() + START_S_MAX
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > limit:

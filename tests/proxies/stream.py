@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 import threading
@@ -41,10 +42,9 @@ class Stream:
 
     def __exit__(self, *_: object) -> None:
         if self._socket is not None:
-            try:
+            # It may have ended by itself.
+            with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # It has ended by itself.
         self._thread.join()
 
     def wait(self, count: int, limit_s: float) -> bool:
