@@ -99,7 +99,7 @@ def tag_change(scene: Scene, path: str) -> str:
 
 
 def tags(scene: Scene) -> str:
-    """Writes on condition of the tag that was read, of a value that the server leaves as it is, and of one it compresses."""
+    """Writes on condition of the tag that was read: of a value that the server compresses, and of a smaller one."""
     changes = []
     for path, size in ((f"{SESSION}/state/small", 12), (f"{SESSION}/state/large", 4000)):
         expect(scene.proxied.ask("PUT", path, _text(size)), 201)
@@ -280,7 +280,7 @@ def mcp(scene: Scene) -> str:
 
 
 def page(scene: Scene) -> str:
-    """A log-in on the page, whose origin must equal the Host that reaches the server. It requires tokens from then on."""
+    """A log-in on the page, whose origin must equal Host; the server requires tokens from then on."""
     token = scene.server.run("token", "create", "--name", "person", "--scopes", "admin").stdout.split()[-1]
     headers = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
     expect(scene.proxied.ask("POST", "/ui/session", {"token": token}, headers), 200, 201, 204)

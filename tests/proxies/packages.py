@@ -28,12 +28,19 @@ def _apt(command: str, *options: str) -> None:
 
 
 def _debian() -> None:
-    """Downloads the packages with what they need and the system lacks, and unpacks them."""
+    """Downloads the packages, installed or not, with what they need and the system lacks, and unpacks them."""
     if not shutil.which("apt-get"):
         raise Missing(f"without apt-get, please install {', '.join(DEBIAN)}")
     archives = TARGET / "archives"
     (archives / "partial").mkdir(parents=True, exist_ok=True)
-    options = ("--download-only", "--no-install-recommends", "-o", f"Dir::Cache::archives={archives}", *DEBIAN)
+    options = (
+        "--download-only",
+        "--reinstall",
+        "--no-install-recommends",
+        "-o",
+        f"Dir::Cache::archives={archives}",
+        *DEBIAN,
+    )
     try:
         _apt("install", *options)
     except subprocess.CalledProcessError:
