@@ -25,7 +25,6 @@ from agent_framework import (
 
 # The framework exports no names for the encoding that every checkpoint storage shares.
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
-from typing_extensions import Self
 
 from . import (
     AgentNotFound,
@@ -40,7 +39,7 @@ from . import (
     WriteOptions,
 )
 from . import path as state_path
-from ._adapters.clients import LoopClients
+from ._adapters.clients import Connected, LoopClients
 from ._adapters.entries import PAGE_MAX
 from ._adapters.names import key_of, name_of, text_of
 from ._adapters.strings import gathered, packed, store, unpacked
@@ -56,23 +55,7 @@ VAULT_HISTORY = 64
 """Revisions that a new board of sessions or checkpoints retains."""
 
 
-class _Connected:
-    """Base of what has connections: those of a client that was given, or its own for each event loop."""
-
-    _clients: LoopClients
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop; a client that was given stays open."""
-        await self._clients.aclose()
-
-
-class BlackboardHistoryProvider(_Connected, HistoryProvider):
+class BlackboardHistoryProvider(Connected, HistoryProvider):
     """Conversation history as items of a memory on a board.
 
     Each conversation is a board of its own: `board` tells its name, which is `prefix` and the session's id where that
@@ -187,7 +170,7 @@ class BlackboardHistoryProvider(_Connected, HistoryProvider):
             await self._session(session_id).memory(self.agent).clear()
 
 
-class BlackboardSessionStore(_Connected, SessionStore):
+class BlackboardSessionStore(Connected, SessionStore):
     """Agent sessions as snapshots on one board.
 
     A snapshot replaces the former one as a whole, and the last writer wins, as with the framework's own stores. It is
@@ -252,7 +235,7 @@ class BlackboardSessionStore(_Connected, SessionStore):
         await self._vault.delete(session_id)
 
 
-class BlackboardCheckpointStorage(_Connected):
+class BlackboardCheckpointStorage(Connected):
     """Checkpoints of workflows on one board; it has the methods of the protocol `CheckpointStorage`.
 
     A checkpoint is a blob of the framework's encoding, at most 32 MiB, and becomes visible by one write to the state,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from weakref import WeakKeyDictionary
 
+from typing_extensions import Self
+
 from .. import AsyncClient
 
 
@@ -34,3 +36,19 @@ class LoopClients:
         client = self._own.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
+
+
+class Connected:
+    """Base of what has connections: those of a client that was given, or its own for each event loop."""
+
+    _clients: LoopClients
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; a client that was given stays open."""
+        await self._clients.aclose()

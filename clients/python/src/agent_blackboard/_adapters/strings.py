@@ -48,12 +48,34 @@ async def store(session: AsyncSession, blobs: dict[str, bytes]) -> None:
 
 async def unpacked(session: AsyncSession, items: list[Any]) -> list[Any]:
     """The values that were packed, their strings read from the session."""
-    digests = list(dict.fromkeys(digest for item in items for digest in _references(item)))
+    digests = list(dict.fromkeys(digest for item in items for digest in references(item)))
     if not digests:
         return items
     contents = await gathered(session.blobs.get(digest) for digest in digests)
     strings = {digest: content.decode() for digest, content in zip(digests, contents, strict=True)}
-    return [_filled(item, strings) for item in items]
+    return [filled(item, strings) for item in items]
+
+
+def references(value: Any) -> Iterable[str]:
+    """The digests of the blobs that stand in a packed value."""
+    if isinstance(value, dict):
+        if _is_reference(value):
+            yield value["$blob"]
+            return
+        value = value.values()
+    elif not isinstance(value, list):
+        return
+    for part in value:
+        yield from references(part)
+
+
+def filled(value: Any, strings: dict[str, str]) -> Any:
+    """A packed value with its strings, given by their digests."""
+    if isinstance(value, dict):
+        return strings[value["$blob"]] if _is_reference(value) else {k: filled(v, strings) for k, v in value.items()}
+    if isinstance(value, list):
+        return [filled(part, strings) for part in value]
+    return value
 
 
 async def gathered(calls: Iterable[Awaitable[T]]) -> list[T]:
@@ -79,23 +101,3 @@ def _reference(text: str, blobs: dict[str, bytes]) -> dict[str, Any]:
 
 def _is_reference(value: dict[str, Any]) -> bool:
     return value.keys() == {"$blob", "string"} and isinstance(value["$blob"], str)
-
-
-def _references(value: Any) -> Iterable[str]:
-    if isinstance(value, dict):
-        if _is_reference(value):
-            yield value["$blob"]
-            return
-        value = value.values()
-    elif not isinstance(value, list):
-        return
-    for part in value:
-        yield from _references(part)
-
-
-def _filled(value: Any, strings: dict[str, str]) -> Any:
-    if isinstance(value, dict):
-        return strings[value["$blob"]] if _is_reference(value) else {k: _filled(v, strings) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_filled(part, strings) for part in value]
-    return value

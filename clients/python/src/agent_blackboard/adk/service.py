@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from typing_extensions import Self
-
 from .. import AsyncClient, AsyncSession
-from .._adapters.clients import LoopClients
+from .._adapters.clients import Connected, LoopClients
 from .._adapters.names import SEPARATOR, joined
 
 
-class Service:
+class Service(Connected):
     """Boards of a service, named `PREFIX:APP`, `PREFIX:APP:USER` and `PREFIX:APP:USER:SESSION`.
 
     The server's address and token are given here, by BLACKBOARD_URL and BLACKBOARD_TOKEN, or by a `client`, which
@@ -23,16 +21,6 @@ class Service:
 
     def __init__(self, client: AsyncClient | None = None, *, url: str | None = None, token: str | None = None) -> None:
         self._clients = LoopClients(client, url, token)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop; a client that was given stays open."""
-        await self._clients.aclose()
 
     def board_name(self, *ids: str) -> str:
         """The name of the board of an app, of its user, or of the user's session."""
