@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -36,5 +37,14 @@ def counting(storage: CheckpointStorage, killed_at: int = -1) -> Workflow:
     return builder.add_edge(counter, counter).build()
 
 
+async def main(url: str, session: str, killed_at: int) -> None:
+    """Begin the workflow, or go on from its last checkpoint, and print what it saw."""
+    async with BlackboardCheckpointStorage(url=url, session=session) as storage:
+        latest = await storage.get_latest(workflow_name="counting")
+        workflow = counting(storage, killed_at)
+        begun = workflow.run(0) if latest is None else workflow.run(checkpoint_id=latest.checkpoint_id)
+        print(json.dumps((await begun).get_outputs()))
+
+
 if __name__ == "__main__":
-    asyncio.run(counting(BlackboardCheckpointStorage(url=sys.argv[1], session=sys.argv[2]), int(sys.argv[3])).run(0))
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
