@@ -235,10 +235,12 @@ async def test_a_killed_server_loses_and_doubles_no_message(server: Any) -> None
 
 
 class Parrot(BaseChatClient):
-    """A model that says all it has heard."""
+    """A model that says all it has heard, unless it has an answer."""
+
+    ANSWER = ""
 
     def _inner_get_response(self, *, messages: Sequence[Message], stream: bool, options: Any, **kwargs: Any) -> Any:
-        heard = "heard: " + " | ".join(message.text for message in messages if message.role == "user")
+        heard = self.ANSWER or "heard: " + " | ".join(message.text for message in messages if message.role == "user")
 
         async def updates() -> AsyncIterator[ChatResponseUpdate]:
             yield ChatResponseUpdate(role="assistant", contents=[{"type": "text", "text": heard}])
