@@ -69,9 +69,9 @@ class BlackboardThreadSnapshotStore(Connected):
     async def save(self, *, scope: str, thread_id: str, snapshot: AGUIThreadSnapshot) -> None:
         """Store the latest snapshot of a thread.
 
-        Raises UnsupportedValue where it is no JSON, BodyTooLarge where it has more than 8 MiB without its long strings,
-        together with the messages that are new, ItemTooLarge for a new message of more than 1 MiB, and the client's
-        other exceptions. Then the former snapshot stays.
+        Raises UnsupportedValue if it is no JSON, ItemTooLarge for a new message of more than 1 MiB, and BodyTooLarge
+        for more than 8 MiB together with the new messages. Long strings do not count. After these and the client's
+        other exceptions the former snapshot stays.
         """
         session = self._session(scope, thread_id)
         blobs: dict[str, bytes] = {}
@@ -92,7 +92,7 @@ class BlackboardThreadSnapshotStore(Connected):
         raise ConditionFailed(text, result.revision)
 
     async def get(self, *, scope: str, thread_id: str) -> AGUIThreadSnapshot | None:
-        """The latest snapshot of a thread as a new object, or None. Raises ValueError where the value is none."""
+        """The latest snapshot of a thread as a new object, or None. Raises ValueError if the value is none."""
         session = self._session(scope, thread_id)
         found = await _found(session)
         if found is None:
@@ -108,7 +108,7 @@ class BlackboardThreadSnapshotStore(Connected):
         )
 
     async def delete(self, *, scope: str, thread_id: str) -> bool:
-        """Delete a thread's session with all that it has; returns False where there is no snapshot."""
+        """Delete a thread's session with all that it has; returns False if there is no snapshot."""
         session = self._session(scope, thread_id)
         if await _found(session) is None:
             return False

@@ -51,6 +51,8 @@ logger = logging.getLogger(__name__)
 
 TRIES_MAX = 100
 """Appends of one call, each refused because another writer was faster."""
+JSON = "application/json"
+"""Both a snapshot and the framework's encoding of a checkpoint; so a browser shows them."""
 VAULT_HISTORY = 64
 """Revisions that a new board of sessions or checkpoints retains."""
 
@@ -227,7 +229,7 @@ class BlackboardSessionStore(Connected, SessionStore):
             content = text.encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise UnsupportedValue(f"the state of session {session_id!r} is no JSON: {error}") from error
-        await self._vault.put(session_id, content, {}, media_type="application/json", ttl=self.ttl)
+        await self._vault.put(session_id, content, {}, ttl=self.ttl)
 
     async def delete(self, session_id: str) -> None:
         """Delete the snapshot, if there is one."""
@@ -287,7 +289,7 @@ class BlackboardCheckpointStorage(Connected):
             "iteration_count": checkpoint.iteration_count,
             "previous_checkpoint_id": checkpoint.previous_checkpoint_id,
         }
-        await self._vault.put(identifier, content, members, media_type="application/octet-stream")
+        await self._vault.put(identifier, content, members)
         return identifier
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
@@ -359,12 +361,10 @@ class _Vault:
     def _place(self, key: str) -> str:
         return state_path(self._kind, key_of(key))
 
-    async def put(
-        self, key: str, content: bytes, members: dict[str, Any], *, media_type: str, ttl: float | str | None = None
-    ) -> None:
-        """Upload the blob, then name it in one commit: readers see the former bytes or these."""
+    async def put(self, key: str, content: bytes, members: dict[str, Any], *, ttl: float | str | None = None) -> None:
+        """Upload the blob, which is JSON, then name it in one commit: readers see the former bytes or these."""
         await self._prepare()
-        blob = await self._session.blobs.put(content, media_type)
+        blob = await self._session.blobs.put(content, JSON)
         record = {**members, "bytes": len(content), **blob.ref}
         await self._session.state.set(self._place(key), record, ttl=ttl)
 

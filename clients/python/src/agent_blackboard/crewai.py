@@ -91,13 +91,13 @@ class BlackboardFlowPersistence(FlowPersistence):
     def save_state(self, flow_uuid: str, method_name: str, state_data: dict[str, Any] | BaseModel) -> None:
         """Store the state after a method, in one commit with the item that says what it changed.
 
-        Raises UnsupportedValue where the state is no JSON (NaN, unpaired surrogates), ItemTooLarge where more than
-        1 MiB of it changed without its long strings, and the client's other exceptions. Then the former state stays.
+        Raises UnsupportedValue if the state is no JSON (NaN, unpaired surrogates), and ItemTooLarge if more than 1 MiB
+        of it changed, long strings aside. After these and the client's other exceptions the former state stays.
         """
         self._save(flow_uuid, method_name, _members(state_data), {}, [])
 
     def load_state(self, flow_uuid: str) -> dict[str, Any] | None:
-        """The state that was stored last, or None. Raises ValueError where the value on the board is no state."""
+        """The state that was stored last, or None. Raises ValueError if the value on the board is no state."""
         session = self._session(flow_uuid)
         return self._restored(session, session.state.get(f"{FLOW}/state"))
 
@@ -124,7 +124,7 @@ class BlackboardFlowPersistence(FlowPersistence):
         self._skip(flow_uuid, former)
 
     def load_pending_feedback(self, flow_uuid: str) -> tuple[dict[str, Any], PendingFeedbackContext] | None:
-        """The state of a paused flow and its context, or None. Raises ValueError where the value is neither."""
+        """The state of a paused flow and its context, or None. Raises ValueError if the value is neither."""
         session = self._session(flow_uuid)
         stored = self._restored(session, session.state.get(PENDING))
         if stored is None:
@@ -210,7 +210,7 @@ def _found(session: Session) -> StateValue | None:
 
 
 def _state_of(found: StateValue | None) -> Mapping[str, Any]:
-    """The state in a value on the board; empty where it is somebody else's."""
+    """The state in a value on the board; empty if it is somebody else's."""
     state = found.value.get("state") if found is not None and isinstance(found.value, dict) else None
     return state if isinstance(state, dict) else {}
 
