@@ -49,7 +49,8 @@ def stored(saver: BlackboardSaver) -> bool:
     if found is None:
         return False
     written = {channel for _, channel, _ in found.pending_writes or []}
-    return {"joke", "story"} <= written if GRAPH == "parallel" else "joke" in found.checkpoint["channel_values"]
+    before = f"branch:to:{DEADLY}" in found.checkpoint["channel_values"]
+    return {"joke", "story"} <= written if GRAPH == "parallel" else before
 
 
 def node(name: str, **changes: str) -> Any:

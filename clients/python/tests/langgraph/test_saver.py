@@ -353,7 +353,9 @@ def test_a_session_of_another_layout_is_left_alone(saver: BlackboardSaver, clien
     assert state.get() == {"layout": 2}
 
 
-def test_sessions_have_a_short_history_and_a_label(saver: BlackboardSaver, client: Client) -> None:
+def test_sessions_have_a_short_history_bounded_logs_and_a_label(saver: BlackboardSaver, client: Client) -> None:
     put(saver, {"n": 1})
     described = client.session(saver.session_name("t")).describe()
-    assert (described["settings"], described["labels"]) == ({"history": "1s"}, {"adapter": "langgraph"})
+    bounds = {"questions": 1000, "trajectories": 1000}
+    assert described["settings"] == {"history": "1s", "max_items": bounds}
+    assert described["labels"] == {"adapter": "langgraph"}

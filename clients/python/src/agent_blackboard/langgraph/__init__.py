@@ -28,6 +28,7 @@ Bounds: 32 MiB for one value, serialized; 7 MiB for a checkpoint without its lon
 which is some 10,000 checkpoints of a small graph between two prunings; 100,000 blobs and 2 GiB of them for a thread.
 """
 
+from .display.answers import aresume, resume
 from .errors import DeltaChainBroken, IncompatibleLayout, TooManyConflicts, ValueTooLarge
 from .items import SearchUnavailable
 from .saver import BlackboardSaver
@@ -41,4 +42,6 @@ __all__ = [
     "SearchUnavailable",
     "TooManyConflicts",
     "ValueTooLarge",
+    "aresume",
+    "resume",
 ]

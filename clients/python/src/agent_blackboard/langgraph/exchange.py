@@ -33,6 +33,8 @@ class Request:
     media_type: str | None = None
     params: dict[str, Any] | None = None
     if_match: str | None = None
+    agent: str | None = None
+    """The writer, where it is not the client's."""
     wait: float | None = None
     """The time for which the server may wait, in seconds."""
     keyed: bool = True

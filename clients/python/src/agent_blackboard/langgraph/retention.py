@@ -40,9 +40,13 @@ def delete_runs(threads: Threads, run_ids: Collection[str]) -> Exchange[None]:
         runs = yield from threads.sessions.read(address.session, "runs")
         if runs is not None and wanted & {names.text_of(key) for key in runs.value}:
             concerned.append(address.session)
+    doomed = {}
     for session in concerned:
-        _checked(session, (yield from threads.namespaces(session)), wanted)
+        doomed[session] = _checked(session, (yield from threads.namespaces(session)), wanted)
     for session in concerned:
+        if threads.display is not None:
+            # Before the commit, after which nobody would know of them.
+            yield from threads.display.erase(session, doomed[session])
         yield from _remove(threads, session, partial(_checked, session, run_ids=wanted))
 
 
@@ -57,7 +61,10 @@ def _remove(threads: Threads, session: str, choose: Choice) -> Exchange[None]:
         if not any(doomed.values()):
             return
         same = {"path": "checkpoints", "etag": read.etag}
-        if (yield from threads.sessions.commit(session, [same], _operations(stored, doomed), make=False)):
+        operations = _operations(stored, doomed)
+        if threads.display is not None:
+            operations += yield from threads.display.removal(session, doomed)
+        if (yield from threads.sessions.commit(session, [same], operations, make=False)):
             threads.forget(session)
             return
     raise TooManyConflicts(f"session {session!r} was written by others {TRIES_MAX} times in a row")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -15,17 +15,22 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from typing_extensions import Self
 
 from .._async.client import AsyncClient
 from .._sync.client import Client
 from . import retention
+from .display import ENTRIES_MAX, Display
+from .display.answers import WAIT_SECONDS
 from .exchange import Connections
 from .sessions import Sessions, Settings
 from .threads import Threads
 
 PREFIX = "langgraph:"
 """The beginning of the names of the threads' sessions."""
+AGENT = "langgraph"
+"""The writer of what is shown, where neither the saver nor its client names one."""
 HISTORY = "1s"
 """The age up to which the server retains the history of a thread, so that what is deleted frees its space."""
 
@@ -36,6 +41,10 @@ class BlackboardSaver(BaseCheckpointSaver[int]):
     `url` and `token` default to BLACKBOARD_URL and BLACKBOARD_TOKEN; or hand in a `Client`, an `AsyncClient` or both.
     A thread is the session `prefix` + its id. `history` is the `settings.history` of sessions that are made here.
     `serde` serializes values of channels and writes; ids, versions and metadata that are plain JSON stay readable.
+
+    `visible` shows the thread on its board: steps, values and interrupts, as JSON. The default is to show it unless
+    `serde` is another one than LangGraph's own, as values that are encrypted must not stand beside it in clear. `agent`
+    is the author of what is shown; the default is the client's agent, or `langgraph`.
 
     Methods raise the client's errors, ValueTooLarge, and UnsupportedValue where a config names no thread. A
     refused call has stored nothing.
@@ -51,11 +60,17 @@ class BlackboardSaver(BaseCheckpointSaver[int]):
         prefix: str = PREFIX,
         history: int | str = HISTORY,
         serde: SerializerProtocol | None = None,
+        visible: bool | None = None,
+        agent: str | None = None,
     ) -> None:
         super().__init__(serde=serde)
         self._connections = Connections(client, async_client, url, token)
-        settings = Settings(history, (("adapter", "langgraph"),))
-        self._threads = Threads(prefix, Sessions(settings, keyed=False))
+        shown = serde is None or type(serde) is JsonPlusSerializer if visible is None else visible
+        author = agent or getattr(client or async_client, "agent", None) or AGENT
+        bounds = (("questions", ENTRIES_MAX), ("trajectories", ENTRIES_MAX)) if shown else ()
+        settings = Settings(history, (("adapter", "langgraph"),), bounds)
+        sessions = Sessions(settings, keyed=False, agent=author)
+        self._threads = Threads(prefix, sessions, Display(sessions, author) if shown else None)
 
     def __enter__(self) -> Self:
         return self
@@ -120,6 +135,38 @@ class BlackboardSaver(BaseCheckpointSaver[int]):
     ) -> None:
         """As `put_writes`."""
         await self._connections.arun(self._threads.put_writes(self.serde, config, writes, task_id, task_path))
+
+    def interrupts(self, config: RunnableConfig) -> dict[str, Any]:
+        """The pending interrupts of a thread by id: node, namespace, checkpoint and the beginning of the question."""
+        return self._connections.run(self._threads.interrupts(config))
+
+    async def ainterrupts(self, config: RunnableConfig) -> dict[str, Any]:
+        """As `interrupts`."""
+        return await self._connections.arun(self._threads.interrupts(config))
+
+    def answers(
+        self, config: RunnableConfig, interrupts: Iterable[Any], *, wait: float = WAIT_SECONDS
+    ) -> dict[str, Any] | None:
+        """Wait until the questions of interrupts are answered; returns the mapping for `Command(resume=…)`.
+
+        It has no interrupt whose answer the graph has taken already, and is None where that happened during the wait.
+        Raises ConditionNotMet, a TimeoutError, after `wait` seconds.
+        """
+        return self._connections.run(self._threads.answers(config, interrupts, wait))
+
+    async def aanswers(
+        self, config: RunnableConfig, interrupts: Iterable[Any], *, wait: float = WAIT_SECONDS
+    ) -> dict[str, Any] | None:
+        """As `answers`."""
+        return await self._connections.arun(self._threads.answers(config, interrupts, wait))
+
+    def ask_again(self, config: RunnableConfig, interrupts: Iterable[Any], problem: str) -> None:
+        """Ask the questions of interrupts once more, saying why the last answer was not taken."""
+        self._connections.run(self._threads.ask_again(config, interrupts, problem))
+
+    async def aask_again(self, config: RunnableConfig, interrupts: Iterable[Any], problem: str) -> None:
+        """As `ask_again`."""
+        await self._connections.arun(self._threads.ask_again(config, interrupts, problem))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]

@@ -33,18 +33,25 @@ class Settings:
 
     history: int | str
     labels: tuple[tuple[str, str], ...]
+    entries_max: tuple[tuple[str, int], ...] = ()
+    """The numbers of entries that logs keep."""
 
     def body(self) -> dict[str, Any]:
         """The body that makes a session."""
-        return {"settings": {"history": self.history}, "labels": dict(self.labels)}
+        bounded = {"max_items": dict(self.entries_max)} if self.entries_max else {}
+        return {"settings": {"history": self.history, **bounded}, "labels": dict(self.labels)}
 
 
 class Sessions:
-    """The sessions of an adapter. Without `keyed`, its transactions are such that a repeat of one changes nothing."""
+    """The sessions of an adapter, written by an agent.
 
-    def __init__(self, settings: Settings, *, keyed: bool = True) -> None:
+    Without `keyed`, its transactions are such that a repeat of one changes nothing.
+    """
+
+    def __init__(self, settings: Settings, *, keyed: bool = True, agent: str | None = None) -> None:
         self._settings = settings
         self._keyed = keyed
+        self._agent = agent
         self._missing: Cache[str, bool] = Cache(SEEN_MAX)
 
     def read(self, session: str, path: str) -> Exchange[StateValue | None]:
@@ -126,7 +133,7 @@ class Sessions:
         body = {"if": list(conditions), "then": list(operations)}
         try:
             address = f"{place(session)}/transactions"
-            answer = yield Request("POST", address, json=body, keyed=self._keyed)
+            answer = yield Request("POST", address, json=body, keyed=self._keyed, agent=self._agent)
         except SessionNotFound:
             # The server makes no session by its first write.
             return False

@@ -22,6 +22,9 @@ from ..errors import NoBlob, SessionNotFound, UnsupportedValue
 from . import names, records
 from .caches import Cache
 from .chains import Record
+from .display import At, Display, answers
+from .display.interrupts import Task
+from .display.steps import Step
 from .errors import TooManyConflicts
 from .exchange import Exchange
 from .sessions import TRIES_MAX, Operation, Sessions
@@ -54,6 +57,10 @@ class Address:
         """The state path of a checkpoint."""
         return path("checkpoints", names.key(self.checkpoint_ns), names.key(checkpoint_id))
 
+    def at(self, checkpoint_id: str) -> At:
+        """A checkpoint of the namespace."""
+        return self.session, self.checkpoint_ns, checkpoint_id
+
 
 @dataclass(frozen=True)
 class Found:
@@ -64,11 +71,12 @@ class Found:
 
 
 class Threads:
-    """The threads of a saver."""
+    """The threads of a saver, with the display of them unless it is switched off."""
 
-    def __init__(self, prefix: str, sessions: Sessions) -> None:
+    def __init__(self, prefix: str, sessions: Sessions, display: Display | None = None) -> None:
         self.prefix = names.checked_prefix(prefix)
         self.sessions = sessions
+        self.display = display
         self.values = Values()
         self._records: Cache[tuple[str, str], Record] = Cache(RECORDS_MAX)
         self._latest: Cache[tuple[str, str], str] = Cache(RECORDS_MAX)
@@ -100,12 +108,13 @@ class Threads:
         address = self.address(config)
         told = get_checkpoint_metadata(config, metadata)
         parent = yield from self._parent(address, checkpoint, new_versions)
+        step = self._step(address, checkpoint, told, new_versions)
         try:
-            yield from self._put(serde, address, checkpoint, told, new_versions, parent)
+            yield from self._put(serde, address, checkpoint, told, new_versions, parent, step)
         except NoBlob:
             # A blob that was known to be there has been deleted since: its thread was pruned or deleted.
             self.forget(address.session)
-            yield from self._put(serde, address, checkpoint, told, new_versions, None)
+            yield from self._put(serde, address, checkpoint, told, new_versions, None, step)
         return records.config(address.thread_id, address.checkpoint_ns, checkpoint["id"])
 
     def _parent(
@@ -121,6 +130,16 @@ class Threads:
             known = None if read is None else read.value
         return known
 
+    def _step(
+        self, address: Address, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
+    ) -> Step | None:
+        """A checkpoint as people see it."""
+        if self.display is None:
+            return None
+        above = address.checkpoint_id
+        record = None if above is None else self._records.get((address.session, address.entry(above)))
+        return self.display.step(address.at(checkpoint["id"]), (above, record), checkpoint, metadata, new_versions)
+
     def _put(
         self,
         serde: SerializerProtocol,
@@ -129,6 +148,7 @@ class Threads:
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         parent: Record | None,
+        step: Step | None,
     ) -> Exchange[None]:
         references, packed = _channels(serde, checkpoint, new_versions, parent)
         made, further = records.record(serde, checkpoint, metadata, address.checkpoint_id, references)
@@ -138,7 +158,7 @@ class Threads:
         run_id = metadata.get("run_id")
         if isinstance(run_id, str):
             operations.append({"put": path("runs", names.key(run_id)), "value": True})
-        yield from self._commit_newest(address, checkpoint["id"], operations)
+        yield from self._commit_newest(address, checkpoint["id"], operations, step)
         self._records.put((address.session, where), made)
 
     def _store(self, session: str, packed: Sequence[Packed]) -> Exchange[None]:
@@ -149,7 +169,9 @@ class Threads:
             yield from self.sessions.make(session)
             yield from self.values.store(session, packed)
 
-    def _commit_newest(self, address: Address, checkpoint_id: str, operations: list[Operation]) -> Exchange[None]:
+    def _commit_newest(
+        self, address: Address, checkpoint_id: str, operations: list[Operation], step: Step | None
+    ) -> Exchange[None]:
         """Commit a checkpoint, and the namespace's latest id where it is the newest."""
         known = (address.session, address.latest)
         newest = self._latest.get(known) or (yield from self._read_latest(address))
@@ -157,12 +179,27 @@ class Threads:
             same = {"path": address.latest, **({"absent": True} if newest is None else {"equals": newest})}
             newer = newest is None or checkpoint_id > newest
             moved = [{"put": address.latest, "value": checkpoint_id}] if newer else []
-            all_of_it = [*operations, *moved, *self._named(address)]
-            if (yield from self.sessions.commit(address.session, [same], all_of_it)):
+            conditions, shown = yield from self._shown(address, checkpoint_id, step, newer=newer)
+            all_of_it = [*operations, *moved, *shown, *self._named(address)]
+            if (yield from self.sessions.commit(address.session, [same, *conditions], all_of_it)):
                 self._latest.put(known, checkpoint_id if newest is None or newer else newest)
+                if self.display is not None:
+                    self.display.stored(address.at(checkpoint_id), address.checkpoint_id, newer=newer)
                 return
             newest = yield from self._read_latest(address)
+            if self.display is not None:
+                yield from self.display.refused(address.session)
         raise TooManyConflicts(f"thread {address.thread_id!r} was written by others {TRIES_MAX} times in a row")
+
+    def _shown(
+        self, address: Address, checkpoint_id: str, step: Step | None, *, newer: bool
+    ) -> Exchange[tuple[list[dict[str, Any]], list[Operation]]]:
+        """The conditions and operations by which a checkpoint's commit shows it."""
+        if self.display is None or step is None:
+            return [], []
+        record = f"{address.entry(checkpoint_id)}/record"
+        at = address.at(checkpoint_id)
+        return (yield from self.display.put(at, address.checkpoint_id, step, newer=newer, record=record))
 
     def _read_latest(self, address: Address) -> Exchange[str | None]:
         read = yield from self.sessions.read(address.session, address.latest)
@@ -191,35 +228,61 @@ class Threads:
         address = self.address(config)
         if address.checkpoint_id is None:
             raise UnsupportedValue("the config of a write has no checkpoint_id")
+        task = None
+        if self.display is not None:
+            at = address.at(address.checkpoint_id)
+            task = self.display.write(at, address.thread_id, task_id, task_path, pairs)
         made, packed = records.writes(serde, pairs, task_path)
         yield from self._store(address.session, packed)
         where = f"{address.entry(address.checkpoint_id)}/writes/{path(names.key(task_id))}"
         try:
-            yield from self._put_writes(address, where, made)
+            yield from self._put_writes(address, where, made, task)
         except NoBlob:
             self.forget(address.session)
             yield from self._store(address.session, packed)
-            yield from self._put_writes(address, where, made)
+            yield from self._put_writes(address, where, made, task)
 
-    def _put_writes(self, address: Address, where: str, made: Mapping[str, Record]) -> Exchange[None]:
+    def _put_writes(
+        self, address: Address, where: str, made: Mapping[str, Record], task: Task | None
+    ) -> Exchange[None]:
         same: dict[str, Any] = {"path": where, "absent": True}
         all_of_it = dict(made)
-        for _ in range(TRIES_MAX):
-            operations = [{"put": where, "value": all_of_it}, *self._named(address)]
-            if (yield from self.sessions.commit(address.session, [same], operations)):
-                return
-            read = yield from self.sessions.read(address.session, where)
-            same = {"path": where, **({"absent": True} if read is None else {"etag": read.etag})}
-            all_of_it = dict(made) if read is None else records.merged(read.value, made)
-            if read is not None and all_of_it == read.value:
+        for number in range(TRIES_MAX):
+            # A task that has an answer has written its interrupt before.
+            if number > 0 or (task is not None and task.answers):
+                read = yield from self.sessions.read(address.session, where)
+                same = {"path": where, **({"absent": True} if read is None else {"etag": read.etag})}
+                all_of_it = dict(made) if read is None else records.merged(read.value, made)
+                if read is not None and all_of_it == read.value:
+                    return
+                if task is not None:
+                    task.repeated = True
+            conditions, shown = yield from self._asked(task)
+            operations = [{"put": where, "value": all_of_it}, *shown, *self._named(address)]
+            if (yield from self.sessions.commit(address.session, [same, *conditions], operations)):
+                if self.display is not None and task is not None:
+                    self.display.interrupts.committed(task)
                 return
         raise TooManyConflicts(f"thread {address.thread_id!r} was written by others {TRIES_MAX} times in a row")
+
+    def _asked(self, task: Task | None) -> Exchange[tuple[list[dict[str, Any]], list[Operation]]]:
+        """The conditions and operations by which a task's commit asks and closes questions."""
+        if self.display is None or task is None:
+            return [], []
+        return (yield from self.display.interrupts.written(task))
 
     def get(self, serde: SerializerProtocol, config: RunnableConfig) -> Exchange[CheckpointTuple | None]:
         """The checkpoint of a config, or the namespace's latest."""
         address = self.address(config)
         found = yield from self._find(address)
-        return None if found is None else (yield from self.load(serde, found))
+        if found is None:
+            return None
+        read = yield from self.load(serde, found)
+        if self.display is not None:
+            paths = [write.get("path", "") for _, write in records.ordered(found.entry.get("writes", {}))]
+            written = [(task, at, *rest) for at, (task, *rest) in zip(paths, read.pending_writes or [], strict=True)]
+            self.display.load(address.at(read.checkpoint["id"]), read.checkpoint, written)
+        return read
 
     def _find(self, address: Address) -> Exchange[Found | None]:
         for _ in range(TRIES_MAX):
@@ -314,7 +377,30 @@ class Threads:
                     history["seed"] = yield from self.values.load(address.session, serde, reference)
                     break
             result[channel] = history
+        if self.display is not None and address.checkpoint_id is not None:
+            self.display.seen(address.at(address.checkpoint_id), result)
         return result
+
+    def interrupts(self, config: RunnableConfig) -> Exchange[dict[str, Any]]:
+        """The pending interrupts of a thread."""
+        return (yield from self._visible().interrupts.pending(self.address(config).session))
+
+    def answers(self, config: RunnableConfig, raised: Iterable[Any], wait: float) -> Exchange[dict[str, Any] | None]:
+        """The values that answer interrupts of a thread."""
+        address = self.address(config)
+        asked = self._visible().interrupts
+        return (yield from answers.answers(asked, address.session, address.thread_id, raised, wait))
+
+    def ask_again(self, config: RunnableConfig, raised: Iterable[Any], problem: str) -> Exchange[None]:
+        """Ask interrupts of a thread once more."""
+        for interrupt in raised:
+            asked = self._visible().interrupts
+            yield from answers.ask_again(asked, self.address(config).session, interrupt, problem)
+
+    def _visible(self) -> Display:
+        if self.display is None:
+            raise UnsupportedValue("the saver shows no questions; make it with visible=True")
+        return self.display
 
     def delete(self, thread_id: str) -> Exchange[None]:
         """Delete a thread with its session."""
@@ -329,12 +415,16 @@ class Threads:
         self.forget(session)
         if named := self._named(Address(str(target), session, "", None)):
             yield from self.sessions.commit(session, [], named)
+        if self.display is not None:
+            yield from self.display.copied(session, str(target))
 
     def forget(self, session: str) -> None:
         """Forget what is known of a session."""
         self.values.forget(session)
         self._records.drop_where(lambda known: known[0] == session)
         self._latest.drop_where(lambda known: known[0] == session)
+        if self.display is not None:
+            self.display.forget(session)
 
 
 def entries(checkpoints: Mapping[str, Mapping[str, Record]]) -> dict[str, dict[str, Record]]:
