@@ -22,8 +22,8 @@ from ..errors import NoBlob, SessionNotFound, UnsupportedValue
 from . import names, records
 from .caches import Cache
 from .chains import Record
-from .display import At, Display, answers
-from .display.interrupts import Task
+from .display import Display, answers
+from .display.interrupts import At, Task
 from .display.steps import Step
 from .errors import TooManyConflicts
 from .exchange import Exchange
@@ -160,6 +160,8 @@ class Threads:
             operations.append({"put": path("runs", names.key(run_id)), "value": True})
         yield from self._commit_newest(address, checkpoint["id"], operations, step)
         self._records.put((address.session, where), made)
+        if self.display is not None:
+            yield from self.display.interrupts.ask_deferred(address.at(checkpoint["id"]))
 
     def _store(self, session: str, packed: Sequence[Packed]) -> Exchange[None]:
         try:
@@ -183,8 +185,8 @@ class Threads:
             all_of_it = [*operations, *moved, *shown, *self._named(address)]
             if (yield from self.sessions.commit(address.session, [same, *conditions], all_of_it)):
                 self._latest.put(known, checkpoint_id if newest is None or newer else newest)
-                if self.display is not None:
-                    self.display.stored(address.at(checkpoint_id), address.checkpoint_id, newer=newer)
+                if self.display is not None and step is not None:
+                    self.display.stored(address.at(checkpoint_id), address.checkpoint_id, step, newer=newer)
                 return
             newest = yield from self._read_latest(address)
             if self.display is not None:
@@ -247,6 +249,8 @@ class Threads:
     ) -> Exchange[None]:
         same: dict[str, Any] = {"path": where, "absent": True}
         all_of_it = dict(made)
+        if task is not None:
+            task.stored = self._records.get((address.session, self._entry(address))) is not None
         for number in range(TRIES_MAX):
             # A task that has an answer has written its interrupt before.
             if number > 0 or (task is not None and task.answers):
@@ -254,6 +258,7 @@ class Threads:
                 same = {"path": where, **({"absent": True} if read is None else {"etag": read.etag})}
                 all_of_it = dict(made) if read is None else records.merged(read.value, made)
                 if read is not None and all_of_it == read.value:
+                    yield from self._ask(address, task)
                     return
                 if task is not None:
                     task.repeated = True
@@ -262,14 +267,37 @@ class Threads:
             if (yield from self.sessions.commit(address.session, [same, *conditions], operations)):
                 if self.display is not None and task is not None:
                     self.display.interrupts.committed(task)
+                    yield from self._ask_late(address, task)
                 return
         raise TooManyConflicts(f"thread {address.thread_id!r} was written by others {TRIES_MAX} times in a row")
+
+    def _entry(self, address: Address) -> str:
+        return address.entry(address.checkpoint_id or "")
 
     def _asked(self, task: Task | None) -> Exchange[tuple[list[dict[str, Any]], list[Operation]]]:
         """The conditions and operations by which a task's commit asks and closes questions."""
         if self.display is None or task is None:
             return [], []
         return (yield from self.display.interrupts.written(task))
+
+    def _ask(self, address: Address, task: Task | None) -> Exchange[None]:
+        """Ask what was written before: by a killed process, or by a try whose answer was lost."""
+        if self.display is None or task is None or not task.raised:
+            return
+        if task.stored:
+            yield from self.display.interrupts.ask(task)
+        else:
+            self.display.interrupts.committed(task)
+            yield from self._ask_late(address, task)
+
+    def _ask_late(self, address: Address, task: Task) -> Exchange[None]:
+        """Ask what a task has deferred, where its checkpoint was stored meanwhile, or by another process."""
+        if self.display is None or task.stored or not task.raised:
+            return
+        where = self._entry(address)
+        stored = self._records.get((address.session, where)) is not None
+        if stored or (yield from self.sessions.read(address.session, f"{where}/record")) is not None:
+            yield from self.display.interrupts.ask_deferred(task.at)
 
     def get(self, serde: SerializerProtocol, config: RunnableConfig) -> Exchange[CheckpointTuple | None]:
         """The checkpoint of a config, or the namespace's latest."""

@@ -22,7 +22,7 @@ from ..caches import Cache
 from ..chains import Record
 from ..exchange import Exchange, Request
 from ..sessions import Operation, Sessions, place
-from .interrupts import Condition, Interrupts, Task
+from .interrupts import At, Condition, Interrupts, Task
 from .steps import Step, Steps
 
 ROOT = "langgraph"
@@ -30,9 +30,6 @@ ENTRIES_MAX = 1000
 """The entries of the trajectories and of the questions that a session keeps, by its settings."""
 SHOWN_MAX = 10_000
 """The sessions of which it is known which checkpoint their values show."""
-
-At = tuple[str, str, str]
-"""A checkpoint by session, namespace and id."""
 
 
 class Display:
@@ -69,8 +66,9 @@ class Display:
                 return [], []
             return [{"path": record, "absent": True}], entry
         conditions, operations = yield from self.interrupts.superseded(session, namespace, checkpoint_id)
+        absent, asking, step.asked[:] = self.interrupts.deferred(at)
         values = [] if namespace else self._values(session, parent, checkpoint_id, step)
-        return conditions, [*operations, *entry, *values]
+        return [*conditions, *absent], [*operations, *entry, *asking, *values]
 
     def _values(self, session: str, parent: str | None, checkpoint_id: str, step: Step) -> list[Operation]:
         """The operations that show the latest checkpoint: of the one before it only what has changed."""
@@ -85,7 +83,7 @@ class Display:
                 made.append({"patch": f"{ROOT}/values", "value": {names.key(channel): None for channel in gone}})
         return [*made, {"patch": ROOT, "value": {"step": step.number, "checkpoint": names.key(checkpoint_id)}}]
 
-    def stored(self, at: At, parent: str | None, *, newer: bool) -> None:
+    def stored(self, at: At, parent: str | None, step: Step, *, newer: bool) -> None:
         """Note that a checkpoint's commit was made."""
         session, namespace, checkpoint_id = at
         self._steps.done(session, namespace, parent)
@@ -93,6 +91,7 @@ class Display:
             self._shown.put(session, checkpoint_id)
         if newer:
             self.interrupts.passed(session, namespace, checkpoint_id)
+            self.interrupts.asked(step.asked)
 
     def refused(self, session: str) -> Exchange[None]:
         """Find out what is pending, since a commit was refused."""
@@ -100,9 +99,8 @@ class Display:
 
     def write(self, at: At, thread: str, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> Task | None:
         """Note what a task wrote; what it says of interrupts is returned."""
-        session, namespace, checkpoint_id = at
         node = self._steps.write(at, task, task_path, pairs)
-        return self.interrupts.task(session, thread, (namespace, checkpoint_id), task, node, pairs)
+        return self.interrupts.task(at, thread, task, node, pairs)
 
     def load(self, at: At, checkpoint: Checkpoint, written: Iterable[tuple[str, str, str, Any]]) -> None:
         """Note a checkpoint that a graph goes on from, with what was written at it."""

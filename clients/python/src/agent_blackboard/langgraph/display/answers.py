@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConditionNotMet, UnsupportedValue
 from ...values import Entry, entry
 from ..exchange import Exchange, Request
-from ..sessions import TRIES_MAX, place
+from ..sessions import place
 from .interrupts import Interrupts, Task, item
 from .requests import InvalidAnswer, question_text, value_of
 from .views import text
@@ -85,9 +85,7 @@ def _wait(session: str, seq: int, deadline: float) -> Exchange[Entry]:
 def _ask(interrupts: Interrupts, session: str, thread: str, interrupt: Any) -> Exchange[Entry]:
     """Ask what a process without a display has left unasked."""
     task = Task(session, thread, "", "", "", "the graph", {str(interrupt.id): interrupt}, ())
-    for _ in range(TRIES_MAX):
-        if (yield from interrupts.ask(task)):
-            break
+    yield from interrupts.ask(task)
     question = yield from interrupts.question(session, str(interrupt.id))
     if question is None:
         raise UnsupportedValue(f"session {session!r} keeps no question of interrupt {interrupt.id}")

@@ -4,12 +4,17 @@ The state's `langgraph/interrupts` has each pending interrupt by its id, and is 
 transaction that brings an interrupt requires that the id is absent there, so a question is asked once however often a
 task is run again. A checkpoint requires that nothing is pending, and so costs no request to find out.
 
+A task may raise an interrupt before the checkpoint that it runs at is stored, as both are written side by side. Its
+question then waits for the checkpoint and stands in that commit: a killed graph would otherwise forget what was asked.
+
 An interrupt ends when its task has taken an answer, or when the thread has gone on without it. Its question is closed
 before the commit that removes it here: what a killed process leaves is closed by the next one.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +26,15 @@ from ...errors import AlreadyAnswered, NotFound
 from ...values import Entry, entry
 from .. import names
 from ..caches import Cache
+from ..errors import TooManyConflicts
 from ..exchange import Exchange, Request
-from ..sessions import Operation, Sessions, place
+from ..sessions import TRIES_MAX, Operation, Sessions, place
 from .requests import options, question_text
 from .views import View, text, view
 
 PENDING = "langgraph/interrupts"
+DEFERRED_MAX = 1000
+"""The checkpoints with which questions are to be asked."""
 QUESTION_CHARACTERS_MAX = 200
 """The beginning of a question that stands in the state."""
 ASKED_MAX = 10_000
@@ -35,6 +43,8 @@ NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """The task of an answer that is for whichever interrupt is pending."""
 
 Condition = dict[str, Any]
+At = tuple[str, str, str]
+"""A checkpoint by session, namespace and id."""
 
 
 @dataclass
@@ -53,8 +63,15 @@ class Task:
     """The answers that the task has taken, in the order of its interrupts."""
     repeated: bool = False
     """Whether the task has written before."""
+    stored: bool = True
+    """Whether the checkpoint is stored."""
     closed: frozenset[str] = frozenset()
     """The interrupts that end by its commit."""
+
+    @property
+    def at(self) -> At:
+        """The checkpoint that the task runs at."""
+        return self.session, self.namespace, self.checkpoint
 
     @property
     def concerned(self) -> bool:
@@ -70,38 +87,38 @@ class Interrupts:
         self.agent = agent
         self._asked: Cache[tuple[str, str], bool] = Cache(ASKED_MAX)
         self._known: Cache[str, dict[str, View]] = Cache(ASKED_MAX)
-        self._resumed: Cache[tuple[str, str, str], Any] = Cache(ASKED_MAX)
+        self._resumed: Cache[At, Any] = Cache(ASKED_MAX)
+        self._deferred: OrderedDict[At, list[Task]] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def task(
-        self, session: str, thread: str, at: tuple[str, str], task: str, node: str, pairs: Iterable[tuple[str, Any]]
-    ) -> Task | None:
-        """What a task's writes say of interrupts; `at` is the namespace and the checkpoint. None if nothing."""
+    def task(self, at: At, thread: str, task: str, node: str, pairs: Iterable[tuple[str, Any]]) -> Task | None:
+        """What a task's writes say of interrupts; None if nothing."""
         raised: dict[str, Any] = {}
         answers: Sequence[Any] = ()
         for channel, value in pairs:
             if channel == RESUME and task == NULL_TASK:
-                self._resumed.put((session, *at), value)
+                self._resumed.put(at, value)
             elif channel == RESUME:
                 answers = value if isinstance(value, list) else [value]
             elif channel == INTERRUPT:
                 listed = value if isinstance(value, (list, tuple)) else [value]
                 raised |= {str(one.id): one for one in listed if hasattr(one, "id") and hasattr(one, "value")}
-        found = Task(session, thread, *at, task, node, raised, answers)
+        session, namespace, checkpoint = at
+        found = Task(session, thread, namespace, checkpoint, task, node, raised, answers)
         return found if found.concerned else None
 
     def written(self, task: Task) -> Exchange[tuple[list[Condition], list[Operation]]]:
         """The conditions and operations of a task's commit. Questions that end by it are closed."""
         if not (task.answers or task.repeated):
-            new = self._new(task, {})
-            absent = [{"path": _path(one), "absent": True} for one in new]
-            return absent, self._asking(task, new)
+            new = self._new(task, {}) if task.stored else []
+            return _absent(new), self._asking(task, new)
         condition, present = yield from self._read(task.session)
         mine = {one: told for one, told in present.items() if told.get("task") == task.task and one not in task.raised}
         for one, told in mine.items():
             slot = told.get("slot", 0)
             given = task.answers[slot] if slot < len(task.answers) else self._null(task)
             yield from self.close(task.session, one, given)
-        new = self._new(task, present)
+        new = self._new(task, present) if task.stored else []
         asking = self._asking(task, new)
         removing = self._removal(present, mine)
         if removing and "delete" in removing[0] and new:
@@ -110,19 +127,61 @@ class Interrupts:
         task.closed = frozenset(mine)
         return [condition], [*removing, *asking]
 
-    def ask(self, task: Task) -> Exchange[bool]:
-        """Ask a task's interrupts in a commit of their own; False where somebody else has written meanwhile."""
-        condition, present = yield from self._read(task.session)
-        asking = self._asking(task, [one for one in task.raised if one not in present])
-        return (yield from self._sessions.commit(task.session, [condition], asking))
-
     def committed(self, task: Task) -> None:
-        """Note that a task's commit was made."""
+        """Note that a task's commit was made. What it has not asked is asked with the checkpoint."""
+        self._forget(task.session, task.closed)
+        if task.stored:
+            self._note(task)
+            return
+        with self._lock:
+            self._deferred.setdefault(task.at, []).append(task)
+            if len(self._deferred) > DEFERRED_MAX:
+                self._deferred.popitem(last=False)
+
+    def deferred(self, at: At) -> tuple[list[Condition], list[Operation], list[Task]]:
+        """The conditions, operations and tasks of what is asked in a checkpoint's commit."""
+        with self._lock:
+            tasks = list(self._deferred.get(at, ()))
+        conditions: list[Condition] = []
+        operations: list[Operation] = []
+        for task in tasks:
+            new = self._new(task, {})
+            conditions += _absent(new)
+            operations += self._asking(task, new)
+        return conditions, operations, tasks
+
+    def asked(self, tasks: Iterable[Task]) -> None:
+        """Note that a checkpoint's commit has asked what tasks had deferred."""
+        for task in tasks:
+            self._note(task)
+            with self._lock:
+                left = [one for one in self._deferred.get(task.at, ()) if one is not task]
+                self._deferred[task.at] = left
+                if not left:
+                    del self._deferred[task.at]
+
+    def ask_deferred(self, at: At) -> Exchange[None]:
+        """Ask what is still deferred at a checkpoint that is stored."""
+        with self._lock:
+            tasks = self._deferred.pop(at, [])
+        for task in tasks:
+            yield from self.ask(task)
+
+    def ask(self, task: Task) -> Exchange[None]:
+        """Ask the interrupts of a task that are not pending, in a commit of their own."""
+        for _ in range(TRIES_MAX):
+            condition, present = yield from self._read(task.session)
+            asking = self._asking(task, [one for one in task.raised if one not in present])
+            if not asking or (yield from self._sessions.commit(task.session, [condition], asking)):
+                self._note(task)
+                return
+        raise TooManyConflicts(f"session {task.session!r} was written by others {TRIES_MAX} times in a row")
+
+    def _note(self, task: Task) -> None:
         known = self._known.get(task.session) or {}
         self._known.put(task.session, {**known, **{one: _told(task) for one in self._new(task, known)}})
         for one in task.raised:
             self._asked.put((task.session, one), True)
-        self._forget(task.session, task.closed)
 
     def superseded(
         self, session: str, namespace: str, checkpoint: str
@@ -214,7 +273,7 @@ class Interrupts:
             self._known.drop(session)
 
     def _null(self, task: Task) -> Any:
-        return self._resumed.get((task.session, task.namespace, task.checkpoint))
+        return self._resumed.get(task.at)
 
     def _new(self, task: Task, present: Mapping[str, View]) -> list[str]:
         return [one for one in task.raised if one not in present and self._asked.get((task.session, one)) is None]
@@ -251,6 +310,10 @@ def item(task: Task, interrupt: str) -> dict[str, View]:
     if (schema := getattr(raised, "response_schema", None)) is not None:
         asked["response_schema"] = view(schema)
     return asked
+
+
+def _absent(interrupts: Iterable[str]) -> list[Condition]:
+    return [{"path": _path(one), "absent": True} for one in interrupts]
 
 
 def _path(interrupt: str) -> str:

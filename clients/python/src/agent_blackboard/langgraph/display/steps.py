@@ -16,10 +16,15 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from ..caches import Cache
 from ..chains import COUNTERS, Record
 from .folds import fold
+from .interrupts import At, Task
 from .views import ITEMS_MAX, View, label, line, text, view
 
 SUPERSTEPS_MAX = 1000
 """The number of supersteps whose writes are kept until their checkpoint."""
+TASKS_MAX = 1000
+"""The tasks of a superstep that are noted."""
+SAID_MAX = 10
+"""The tasks of a superstep that its line tells of."""
 WRITES_MAX = 500
 """The last writes to a delta channel that count for its view."""
 CHANNELS_MAX = 64
@@ -32,15 +37,12 @@ _RETURNS = ("__return__", "__end__")
 """The channels of what the functions of the functional API return."""
 _INTERNAL = ("__", "branch:", "join:")
 
-Place = tuple[str, str, str]
-"""A checkpoint by session, namespace and id."""
-
 
 @dataclass
 class Superstep:
-    """What the tasks at a checkpoint wrote, by task, and the nodes to which it sends tasks."""
+    """What the tasks at a checkpoint wrote, by path and id, and the nodes to which it sends tasks."""
 
-    tasks: dict[str, View] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], View] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
 
 
@@ -52,29 +54,32 @@ class Step:
     entry: dict[str, View] | None
     values: dict[str, View]
     changed: frozenset[str]
+    asked: list[Task] = field(default_factory=list)
+    """The tasks whose questions the checkpoint's commit asks."""
 
 
 class Steps:
     """The steps of an adapter's threads."""
 
     def __init__(self) -> None:
-        self._supersteps: Cache[Place, Superstep] = Cache(SUPERSTEPS_MAX)
-        self._folded: Cache[Place, dict[str, View]] = Cache(SUPERSTEPS_MAX)
+        self._supersteps: Cache[At, Superstep] = Cache(SUPERSTEPS_MAX)
+        self._folded: Cache[At, dict[str, View]] = Cache(SUPERSTEPS_MAX)
 
-    def write(self, place: Place, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> str:
+    def write(self, place: At, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> str:
         """Note what a task wrote; returns its node."""
         superstep = self._superstep(place)
         node = _node(task_path, superstep.sent)
         wrote: dict[str, View] = {}
         for channel, value in pairs:
-            if (name := _name(channel)) is not None:
+            if (name := _name(channel)) is not None and (name in wrote or len(wrote) < CHANNELS_MAX):
                 shown = view(value)
                 wrote[name] = fold(wrote[name], shown) if name in wrote else shown
-        if len(superstep.tasks) < ITEMS_MAX or task in superstep.tasks:
-            superstep.tasks[task] = {"node": node, **({"wrote": wrote} if wrote else {})}
+        key = (task_path, task)
+        if len(superstep.tasks) < TASKS_MAX or key in superstep.tasks:
+            superstep.tasks[key] = {"node": node, **({"wrote": wrote} if wrote else {})}
         return node
 
-    def load(self, place: Place, checkpoint: Checkpoint, written: Iterable[tuple[str, str, str, Any]]) -> None:
+    def load(self, place: At, checkpoint: Checkpoint, written: Iterable[tuple[str, str, str, Any]]) -> None:
         """Note a checkpoint that a graph goes on from: task, path, channel and value of what was written at it."""
         if self._supersteps.get(place) is not None:
             return
@@ -85,7 +90,7 @@ class Steps:
         for (task, task_path), pairs in tasks.items():
             self.write(place, task, task_path, pairs)
 
-    def seen(self, place: Place, history: Mapping[str, Any]) -> None:
+    def seen(self, place: At, history: Mapping[str, Any]) -> None:
         """Note the values of delta channels at a checkpoint, from the history that a graph has asked for."""
         shown = {}
         for channel, told in history.items():
@@ -97,7 +102,7 @@ class Steps:
 
     def step(
         self,
-        place: Place,
+        place: At,
         parent: tuple[str | None, Record | None],
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
@@ -132,12 +137,12 @@ class Steps:
         self._supersteps.drop_where(lambda place: place[0] == session)
         self._folded.drop_where(lambda place: place[0] == session)
 
-    def _send(self, place: Place, checkpoint: Checkpoint) -> None:
+    def _send(self, place: At, checkpoint: Checkpoint) -> None:
         """Note the nodes to which a checkpoint sends tasks."""
         if sent := checkpoint["channel_values"].get(_SENDS):
             self._superstep(place).sent = [str(getattr(one, "node", "?")) for one in sent]
 
-    def _superstep(self, place: Place) -> Superstep:
+    def _superstep(self, place: At) -> Superstep:
         superstep = self._supersteps.get(place)
         if superstep is None:
             superstep = Superstep()
@@ -146,7 +151,7 @@ class Steps:
 
     def _values(
         self,
-        before: Place,
+        before: At,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         tasks: Sequence[View],
@@ -174,7 +179,7 @@ class Steps:
 
 
 def _entry(
-    place: Place,
+    place: At,
     parent: Record | None,
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
@@ -189,8 +194,8 @@ def _entry(
         entry["input"] = view(checkpoint["channel_values"].get(START))
         entry["text"] = f"input: {line(entry['input'])}"
     elif ran:
-        entry["nodes"] = ran
-        entry["text"] = "; ".join(_said(task["node"], task.get("wrote")) for task in ran)
+        entry["nodes"] = view(ran)
+        entry["text"] = "; ".join(_said(task["node"], task.get("wrote")) for task in ran[:SAID_MAX])
     elif source == "fork":
         entry["text"] = f"fork of step {metadata.get('step')}"
     elif any(task["node"] for task in tasks):
@@ -199,7 +204,7 @@ def _entry(
     else:
         nodes = _ran(checkpoint, parent)
         entry["nodes"] = [{"node": node} for node in nodes[:ITEMS_MAX]]
-        entry["changed"] = {channel: values[channel] for channel in sorted(changed & values.keys())}
+        entry["changed"] = view({channel: values[channel] for channel in sorted(changed & values.keys())})
         entry["text"] = _said(", ".join(nodes) or str(entry["source"]), entry["changed"])
     _, namespace, checkpoint_id = place
     return {**entry, "checkpoint": view(checkpoint_id), **({"namespace": view(namespace)} if namespace else {})}
