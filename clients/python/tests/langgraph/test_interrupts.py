@@ -148,6 +148,19 @@ def test_an_answer_to_the_graph_closes_the_question(saver: BlackboardSaver, clie
     assert saver.interrupts(T) == {}
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_the_question_has_the_answer_that_the_graph_got(
+    saver: BlackboardSaver, client: Client, durability: Any
+) -> None:
+    graph = asking(saver, ask=asker("Well?"))
+    for number in range(5):
+        graph.invoke({"said": []}, T, durability=durability)
+        graph.invoke(Command(resume=f"answer {number}"), T, durability=durability)
+        # With "exit" the saver sees no answers, only the last checkpoint.
+        expected = None if durability == "exit" else f"answer {number}"
+        assert questions(saver, client)[-1].item["answer"] == expected
+
+
 def test_interrupts_beside_one_another_are_answered_together(saver: BlackboardSaver, client: Client) -> None:
     graph = asking(saver, a=asker("of a"), b=asker("of b", "then"), c=lambda state: {"said": ["c"]})
     graph.invoke({"said": []}, T)

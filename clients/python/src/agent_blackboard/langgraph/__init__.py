@@ -10,6 +10,7 @@ id; characters that no name has are percent-encoded, and an id beyond 256 bytes 
     checkpoints  {namespace: {id: {"record": …, "writes": {task: {index: …}}}}}
     runs         {run id: true}, the runs that checkpoints name
     thread       the thread's id, where the session's name is a hash
+    langgraph    the thread as people see it, which no saver reads but for pending interrupts; see `display`
 
 A record has the checkpoint without its values, the metadata, the parent's id, and a reference for each value. A value
 of up to 1 KiB stands in its reference; a longer one is a blob, stored once in the session by its hash, which the server

@@ -99,8 +99,8 @@ class Display:
 
     def write(self, at: At, thread: str, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> Task | None:
         """Note what a task wrote; what it says of interrupts is returned."""
-        node = self._steps.write(at, task, task_path, pairs)
-        return self.interrupts.task(at, thread, task, node, pairs)
+        self._steps.write(at, task, task_path, pairs)
+        return self.interrupts.task(at, thread, task, lambda: self._steps.node(at, task_path), pairs)
 
     def load(self, at: At, checkpoint: Checkpoint, written: Iterable[tuple[str, str, str, Any]]) -> None:
         """Note a checkpoint that a graph goes on from, with what was written at it."""

@@ -17,6 +17,8 @@ from .views import text
 if TYPE_CHECKING:
     from ..saver import BlackboardSaver
 
+NODE = "the graph"
+"""The node of an interrupt whose task is not known."""
 WAIT_SECONDS = 600.0
 """The time for which `resume` waits for answers."""
 PROBLEM_CHARACTERS_MAX = 300
@@ -84,7 +86,7 @@ def _wait(session: str, seq: int, deadline: float) -> Exchange[Entry]:
 
 def _ask(interrupts: Interrupts, session: str, thread: str, interrupt: Any) -> Exchange[Entry]:
     """Ask what a process without a display has left unasked."""
-    task = Task(session, thread, "", "", "", "the graph", {str(interrupt.id): interrupt}, ())
+    task = Task(session, thread, "", "", "", lambda: NODE, {str(interrupt.id): interrupt}, ())
     yield from interrupts.ask(task)
     question = yield from interrupts.question(session, str(interrupt.id))
     if question is None:
@@ -96,11 +98,10 @@ def ask_again(interrupts: Interrupts, session: str, interrupt: Any, problem: str
     """Ask an interrupt once more, since its answer was not taken."""
     last = yield from interrupts.question(session, str(interrupt.id))
     before = {} if last is None else last.item
-    task = Task(session, "", "", "", "", str(before.get("node", "the graph")), {str(interrupt.id): interrupt}, ())
+    task = Task(session, "", "", "", "", lambda: str(before.get("node", NODE)), {str(interrupt.id): interrupt}, ())
     asked = {**item(task, str(interrupt.id)), **{name: before[name] for name in before if name in KEPT}}
-    asked["question"] = (
-        f"{question_text(interrupt, task.node)}\n\n(The last answer was not taken: {text(problem, 300)})"
-    )
+    why = f"(The last answer was not taken: {text(problem, PROBLEM_CHARACTERS_MAX)})"
+    asked["question"] = f"{question_text(interrupt, task.node())}\n\n{why}"
     posted = yield Request("POST", f"{place(session)}/questions", json=asked, agent=interrupts.agent)
     made = posted.json()["entries"][0]
     return entry({**made, "revision": posted.json()["revision"], "item": asked})

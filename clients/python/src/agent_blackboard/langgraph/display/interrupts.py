@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,7 @@ class Task:
     namespace: str
     checkpoint: str
     task: str
-    node: str
+    node: Callable[[], str]
     raised: dict[str, Any]
     """The interrupts by their ids."""
     answers: Sequence[Any]
@@ -88,10 +88,13 @@ class Interrupts:
         self._asked: Cache[tuple[str, str], bool] = Cache(ASKED_MAX)
         self._known: Cache[str, dict[str, View]] = Cache(ASKED_MAX)
         self._resumed: Cache[At, Any] = Cache(ASKED_MAX)
+        self._taken: Cache[tuple[str, str], Sequence[Any]] = Cache(ASKED_MAX)
         self._deferred: OrderedDict[At, list[Task]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def task(self, at: At, thread: str, task: str, node: str, pairs: Iterable[tuple[str, Any]]) -> Task | None:
+    def task(
+        self, at: At, thread: str, task: str, node: Callable[[], str], pairs: Iterable[tuple[str, Any]]
+    ) -> Task | None:
         """What a task's writes say of interrupts; None if nothing."""
         raised: dict[str, Any] = {}
         answers: Sequence[Any] = ()
@@ -100,6 +103,8 @@ class Interrupts:
                 self._resumed.put(at, value)
             elif channel == RESUME:
                 answers = value if isinstance(value, list) else [value]
+                # The checkpoint that ends the interrupt may be stored before these writes.
+                self._taken.put((at[0], task), answers)
             elif channel == INTERRUPT:
                 listed = value if isinstance(value, (list, tuple)) else [value]
                 raised |= {str(one.id): one for one in listed if hasattr(one, "id") and hasattr(one, "value")}
@@ -115,9 +120,8 @@ class Interrupts:
         condition, present = yield from self._read(task.session)
         mine = {one: told for one, told in present.items() if told.get("task") == task.task and one not in task.raised}
         for one, told in mine.items():
-            slot = told.get("slot", 0)
-            given = task.answers[slot] if slot < len(task.answers) else self._null(task)
-            yield from self.close(task.session, one, given)
+            given = self._given(task.session, told)
+            yield from self.close(task.session, one, self._resumed.get(task.at) if given is None else given)
         new = self._new(task, present) if task.stored else []
         asking = self._asking(task, new)
         removing = self._removal(present, mine)
@@ -194,8 +198,8 @@ class Interrupts:
             return [{"path": PENDING, "absent": True}], []
         condition, present = yield from self._read(session)
         old = _older(present, namespace, checkpoint)
-        for one in old:
-            yield from self.close(session, one, None)
+        for one, told in old.items():
+            yield from self.close(session, one, self._given(session, told))
         return [condition], self._removal(present, old)
 
     def removed(self, session: str, checkpoints: Iterable[str]) -> Exchange[list[Operation]]:
@@ -255,7 +259,7 @@ class Interrupts:
     def forget(self, session: str) -> None:
         """Forget what is known of a session."""
         self._known.drop(session)
-        for cache in (self._asked, self._resumed):
+        for cache in (self._asked, self._resumed, self._taken):
             cache.drop_where(lambda known: known[0] == session)
 
     def passed(self, session: str, namespace: str, checkpoint: str) -> None:
@@ -272,8 +276,11 @@ class Interrupts:
         else:
             self._known.drop(session)
 
-    def _null(self, task: Task) -> Any:
-        return self._resumed.get(task.at)
+    def _given(self, session: str, told: Mapping[str, View]) -> Any:
+        """The answer that an interrupt's task has taken, as far as it is known."""
+        taken = self._taken.get((session, str(told.get("task")))) or ()
+        slot = told.get("slot", 0)
+        return taken[slot] if slot < len(taken) else None
 
     def _new(self, task: Task, present: Mapping[str, View]) -> list[str]:
         return [one for one in task.raised if one not in present and self._asked.get((task.session, one)) is None]
@@ -298,10 +305,10 @@ class Interrupts:
 def item(task: Task, interrupt: str) -> dict[str, View]:
     """The question of an interrupt, as the log has it."""
     raised = task.raised[interrupt]
-    asked: dict[str, View] = {"question": question_text(raised, task.node)}
+    asked: dict[str, View] = {"question": question_text(raised, task.node())}
     if choices := options(raised):
         asked["options"] = choices
-    told = {"thread": task.thread, "node": task.node, "interrupt": interrupt, "checkpoint": task.checkpoint}
+    told = {"thread": task.thread, "node": task.node(), "interrupt": interrupt, "checkpoint": task.checkpoint}
     asked |= {name: text(value) for name, value in told.items()}
     if task.namespace:
         asked["namespace"] = text(task.namespace)
@@ -323,7 +330,7 @@ def _path(interrupt: str) -> str:
 
 def _told(task: Task) -> dict[str, View]:
     """What the state has of an interrupt of a task."""
-    named = {"node": task.node, "namespace": task.namespace, "checkpoint": task.checkpoint, "task": task.task}
+    named = {"node": task.node(), "namespace": task.namespace, "checkpoint": task.checkpoint, "task": task.task}
     return {**{name: text(value) for name, value in named.items()}, "slot": len(task.answers)}
 
 

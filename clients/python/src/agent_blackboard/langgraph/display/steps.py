@@ -42,7 +42,7 @@ _INTERNAL = ("__", "branch:", "join:")
 class Superstep:
     """What the tasks at a checkpoint wrote, by path and id, and the nodes to which it sends tasks."""
 
-    tasks: dict[tuple[str, str], View] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], dict[str, View]] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)
 
 
@@ -65,10 +65,9 @@ class Steps:
         self._supersteps: Cache[At, Superstep] = Cache(SUPERSTEPS_MAX)
         self._folded: Cache[At, dict[str, View]] = Cache(SUPERSTEPS_MAX)
 
-    def write(self, place: At, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> str:
-        """Note what a task wrote; returns its node."""
+    def write(self, place: At, task: str, task_path: str, pairs: Sequence[tuple[str, Any]]) -> None:
+        """Note what a task wrote."""
         superstep = self._superstep(place)
-        node = _node(task_path, superstep.sent)
         wrote: dict[str, View] = {}
         for channel, value in pairs:
             if (name := _name(channel)) is not None and (name in wrote or len(wrote) < CHANNELS_MAX):
@@ -76,8 +75,12 @@ class Steps:
                 wrote[name] = fold(wrote[name], shown) if name in wrote else shown
         key = (task_path, task)
         if len(superstep.tasks) < TASKS_MAX or key in superstep.tasks:
-            superstep.tasks[key] = {"node": node, **({"wrote": wrote} if wrote else {})}
-        return node
+            superstep.tasks[key] = wrote
+
+    def node(self, place: At, task_path: str) -> str:
+        """The node of a task at a checkpoint. A `Send` names it in the checkpoint, which may come after its writes."""
+        superstep = self._supersteps.get(place)
+        return _node(task_path, [] if superstep is None else superstep.sent)
 
     def load(self, place: At, checkpoint: Checkpoint, written: Iterable[tuple[str, str, str, Any]]) -> None:
         """Note a checkpoint that a graph goes on from: task, path, channel and value of what was written at it."""
@@ -116,7 +119,9 @@ class Steps:
         # An update stands for a node, and has no task. What ran at its parent, or at that of a fork, led elsewhere.
         ran = metadata.get("source") not in ("update", "fork")
         tasks = [
-            superstep.tasks[task] for task in sorted(superstep.tasks) if bool(superstep.tasks[task]["node"]) == ran
+            {"node": node, **({"wrote": wrote} if wrote else {})}
+            for (task_path, _), wrote in sorted(superstep.tasks.items(), key=lambda part: part[0])
+            if bool(node := _node(task_path, superstep.sent)) == ran
         ]
         values, folded = self._values(before, checkpoint, metadata, tasks, new_versions)
         if folded:

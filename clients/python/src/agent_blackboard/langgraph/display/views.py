@@ -182,7 +182,7 @@ def _type(value: Any) -> str:
 
 
 def _words(shown: View) -> str:
-    if shown is None:
+    if shown in (None, [], {}):
         return "none"
     if isinstance(shown, dict):
         if "role" in shown:
