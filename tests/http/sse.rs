@@ -8,14 +8,14 @@ use tokio::time::timeout;
 
 use crate::harness::{Board, DEADLINE};
 
+const COMMENT: &[u8] = b":\n";
+
 /// A frame: what stands in its fields, empty where it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) id: String,
     pub(crate) event: String,
     pub(crate) data: String,
-    /// The number of comments before it.
-    pub(crate) comments: usize,
 }
 
 impl Frame {
@@ -27,7 +27,7 @@ impl Frame {
                 "id" => frame.id = value.to_owned(),
                 "event" => frame.event = value.to_owned(),
                 "data" => frame.data = value.to_owned(),
-                "" | ":" => frame.comments += line.len(),
+                "" => {}
                 _ => panic!("no field of a frame: {line}"),
             }
         }
@@ -80,18 +80,34 @@ impl Stream {
         revision.to_str().unwrap().parse().unwrap()
     }
 
+    /// Receives bytes; false at the end.
+    async fn receive(&mut self) -> bool {
+        let chunk = timeout(DEADLINE, self.response.chunk()).await.expect("a frame in time");
+        let chunk = chunk.expect("the stream goes on");
+        self.read.extend_from_slice(chunk.as_deref().unwrap_or_default());
+        chunk.is_some()
+    }
+
+    /// Reads a comment, which comes next. It is a line, not a frame.
+    pub(crate) async fn comment(&mut self) {
+        assert_eq!(self.frames.pop_front(), None);
+        while self.read.len() < COMMENT.len() {
+            assert!(self.receive().await, "the stream goes on");
+        }
+        let rest = self.read.split_off(COMMENT.len());
+        assert_eq!(std::mem::replace(&mut self.read, rest), COMMENT);
+    }
+
     /// The next frame, whatever it has; `None` at the end.
     pub(crate) async fn frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.frames.pop_front() {
                 return Some(frame);
             }
-            let chunk = timeout(DEADLINE, self.response.chunk()).await.expect("a frame in time");
-            let Some(chunk) = chunk.expect("the stream goes on") else {
+            if !self.receive().await {
                 assert!(self.read.is_empty(), "the stream ends within a frame");
                 return None;
-            };
-            self.read.extend_from_slice(&chunk);
+            }
             while let Some(end) = self.read.windows(2).position(|two| two == b"\n\n") {
                 let rest = self.read.split_off(end + 2);
                 let text = String::from_utf8(std::mem::replace(&mut self.read, rest)).unwrap();
