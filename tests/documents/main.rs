@@ -159,6 +159,27 @@ fn the_links_of_the_documents_lead_somewhere() {
 }
 
 #[test]
+fn every_finding_has_its_form_and_its_row() {
+    let rows = fs::read_to_string(root().join("docs/outside.md")).unwrap();
+    let mut named: BTreeSet<_> = rows.lines().filter_map(|row| row.strip_suffix("` |")).collect();
+    for file in fs::read_dir(root().join("findings")).unwrap() {
+        let file = file.unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let software = text.lines().nth(1).unwrap_or_default();
+        let is_told = software.starts_with("# ") && software.contains(|c: char| c.is_ascii_digit());
+        assert!(is_told, "{name}: its second line names no version");
+        for part in ["#!/usr/bin/env bash\n", "\nset -euo pipefail\n", "$(mktemp -d)", "trap "] {
+            assert!(text.contains(part), "{name} has no {part:?}");
+        }
+        let before = named.len();
+        named.retain(|row| !row.ends_with(&format!("`{name}")));
+        assert_eq!(before - named.len(), 1, "{name} needs one row in docs/outside.md");
+    }
+    assert!(named.is_empty(), "there are no such findings: {named:?}");
+}
+
+#[test]
 fn readme_and_architecture_stay_short() {
     for name in ["README.md", "src/ARCHITECTURE.md"] {
         let lines = fs::read_to_string(root().join(name)).unwrap().lines().count();

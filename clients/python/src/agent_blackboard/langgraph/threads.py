@@ -182,7 +182,8 @@ class Threads:
             newer = newest is None or checkpoint_id > newest
             moved = [{"put": address.latest, "value": checkpoint_id}] if newer else []
             conditions, shown = yield from self._shown(address, checkpoint_id, step, newer=newer)
-            all_of_it = [*operations, *moved, *shown, *self._named(address)]
+            # What people look at comes first, as the page lists it.
+            all_of_it = [*shown, *operations, *moved, *self._named(address)]
             if (yield from self.sessions.commit(address.session, [same, *conditions], all_of_it)):
                 self._latest.put(known, checkpoint_id if newest is None or newer else newest)
                 if self.display is not None and step is not None:
@@ -263,7 +264,7 @@ class Threads:
                 if task is not None:
                     task.repeated = True
             conditions, shown = yield from self._asked(task)
-            operations = [{"put": where, "value": all_of_it}, *shown, *self._named(address)]
+            operations = [*shown, {"put": where, "value": all_of_it}, *self._named(address)]
             if (yield from self.sessions.commit(address.session, [same, *conditions], operations)):
                 if self.display is not None and task is not None:
                     self.display.interrupts.committed(task)
