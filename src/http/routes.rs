@@ -22,8 +22,8 @@ use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
 use super::logs::{blackboard, entries, memory};
 use super::openapi::{
-    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_conventions, with_examples,
-    with_image_types,
+    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_bare_alternatives,
+    with_conventions, with_examples, with_image_types,
 };
 use super::ops::{docs, health, metrics, root};
 use super::read::shared_scans::Lists;
@@ -258,13 +258,8 @@ pub fn openapi_yaml() -> Result<String, impl std::error::Error + Send + Sync + '
 fn whole() -> (Router<Handles>, Methods, Document) {
     let (described, document) = described().split_for_parts();
     let methods = Methods::of(&document.paths, &SHARED);
-    let mut document = with_examples(with_conventions(with_image_types(with_all_kinds(document))));
-    if let Some(components) = &mut document.components {
-        components.responses.extend(openapi::components());
-    }
-    if let Some(components) = &mut document.components {
-        components.security_schemes.extend(security_schemes());
-    }
+    let document = with_bare_alternatives(with_image_types(with_all_kinds(document)));
+    let mut document = with_examples(with_conventions(document));
     for (path, item) in &mut document.paths.paths {
         if !is_public(path) {
             let in_session = path.contains("{session}");
@@ -273,6 +268,10 @@ fn whole() -> (Router<Handles>, Methods, Document) {
             // Public routes need no token.
             operations(item).for_each(|operation| operation.security = Some(Vec::new()));
         }
+    }
+    if let Some(components) = &mut document.components {
+        components.responses.extend(openapi::components(&document.paths));
+        components.security_schemes.extend(security_schemes());
     }
     document.security = Some(vec![
         SecurityRequirement::new("bearer", [""; 0]),

@@ -99,6 +99,7 @@ const fn is_false(flag: &bool) -> bool {
 
 /// A damaged session of which only the name could be read.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct UnreadBody {
     /// The session's name.
     #[schema(example = "sess_12345")]

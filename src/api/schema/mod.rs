@@ -5,24 +5,26 @@ pub(crate) mod settings;
 pub(crate) mod shapes;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shapes::TTL;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
-    KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::board::NAME_BYTES_MAX;
 
-/// An item: any JSON object, stored exactly as sent. A string is short for the object `{"text": …}`.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
-pub(crate) enum ItemBody {
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    Object(Value),
-    Text(String),
+/// An item: an object or a string.
+pub(crate) struct ItemBody;
+
+impl ToSchema for ItemBody {}
+
+impl PartialSchema for ItemBody {
+    fn schema() -> RefOr<Schema> {
+        let told = "An item: any JSON object, stored exactly as sent. A string is short for the object `{\"text\": …}`.";
+        anything_but(told, json!({ "type": ["array", "boolean", "null", "number"], "items": {} }))
+    }
 }
 
 /// Items, written all or none.
@@ -31,12 +33,26 @@ pub(crate) enum ItemBody {
 pub(crate) struct ItemArray(Vec<ItemBody>);
 
 /// One item or an array of items.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is stored as JSON text")]
-pub(crate) enum ItemsBody {
-    One(ItemBody),
-    Many(Vec<ItemBody>),
+pub(crate) struct ItemsBody;
+
+impl ToSchema for ItemsBody {}
+
+impl PartialSchema for ItemsBody {
+    fn schema() -> RefOr<Schema> {
+        let no_item = json!({ "not": { "$ref": "#/components/schemas/ItemBody" } });
+        let lists = json!({ "type": "array", "items": {}, "contains": no_item });
+        let values = json!({ "type": ["boolean", "null", "number"] });
+        anything_but("One item or an array of items.", json!({ "anyOf": [values, lists] }))
+    }
+}
+
+/// Returns the schema of a value of several types, by what it excludes, so that generated clients take any value.
+///
+/// From a `oneOf` of objects, strings and arrays, generators make code that does not compile, or classes that drop
+/// members. `items` beside each `array` is for Spectral.
+fn anything_but(told: &str, excluded: Value) -> RefOr<Schema> {
+    let value = ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(told));
+    value.extensions(Some([("not".to_owned(), excluded)].into_iter().collect())).into()
 }
 
 /// A time to live in a body.

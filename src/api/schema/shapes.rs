@@ -1,5 +1,6 @@
 //! Shapes that several parameters and members have: patterns and bounds.
 
+use serde_json::json;
 use utoipa::openapi::schema::{
     KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
@@ -84,6 +85,8 @@ pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
 }
 
 pub(crate) fn last_k() -> Schema {
-    let all = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([-1]));
-    OneOfBuilder::new().item(unsigned(1, usize::MAX)).item(all).into()
+    let mut number = unsigned(1, usize::MAX);
+    number.minimum = Some((-1).into());
+    number.extensions = Some([("not".to_owned(), json!({ "const": 0 }))].into_iter().collect());
+    number.into()
 }

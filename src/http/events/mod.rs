@@ -99,7 +99,8 @@ queries! {
     params(AfterQuery, openapi::LastEventId, Wanted, HeartbeatQuery, openapi::EventsWaitQuery),
     responses(
         (status = 200, description = "Events, for as long as the client listens, or a page of them",
-            content((EventBody = "text/event-stream"), (EventPage = "application/json")),
+            // JSON first: generators take the answer's type from the first.
+            content((EventPage = "application/json"), (EventBody = "text/event-stream")),
             headers(("Blackboard-Revision" = u64, description = "The revision at which the events begin, or at which a page ends"))),
         openapi::FollowRefusals,
     )

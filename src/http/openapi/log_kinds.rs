@@ -38,7 +38,10 @@ struct Kind {
 }
 
 /// The parameters that have a meaning for some kinds only.
-const SPECIAL: [&str; 9] = [
+///
+/// `agent` is not named for a memory: some generators cannot have it beside the agent of the path. The server takes it.
+const SPECIAL: [&str; 10] = [
+    "agent",
     "images",
     "metadata",
     "image_path",
@@ -56,7 +59,7 @@ const KINDS: [Kind; 5] = [
         tag: "questions",
         ids: ("questions", "question"),
         names: ("the questions", "a question"),
-        takes: &["until", "pending", "expires", "default"],
+        takes: &["agent", "until", "pending", "expires", "default"],
         example: r#"{"question":"Which printer?"}"#,
     },
     Kind {
@@ -64,7 +67,7 @@ const KINDS: [Kind; 5] = [
         tag: "requests",
         ids: ("requests", "request"),
         names: ("the requests", "a request"),
-        takes: &["until", "pending", "attempts"],
+        takes: &["agent", "until", "pending", "attempts"],
         example: r#"{"request":"Print the report","device":"windows"}"#,
     },
     Kind {
@@ -72,7 +75,7 @@ const KINDS: [Kind; 5] = [
         tag: "trajectories",
         ids: ("trajectories", "trajectory"),
         names: ("the trajectories", "a trajectory"),
-        takes: &["trajectory_key"],
+        takes: &["agent", "trajectory_key"],
         example: r#"{"step":1,"agent":"AppAgent","action":"open the print dialog","status":"CONTINUE"}"#,
     },
     Kind {
@@ -80,7 +83,7 @@ const KINDS: [Kind; 5] = [
         tag: "screenshots",
         ids: ("screenshots", "screenshot"),
         names: ("the screenshots", "a screenshot"),
-        takes: &["images", "metadata", "image_path"],
+        takes: &["agent", "images", "metadata", "image_path"],
         example: r#"{"metadata":"Print dialog","image_path":"dialog.gif","image_str":"data:image/gif;base64,R0lGODdhAgADAIEAAMgeCgAAAAAAAAAAACwAAAAAAgADAAAIBgABCBwYEAA7"}"#,
     },
     Kind {

@@ -1,5 +1,6 @@
 //! Parameters, problems and schemas of the OpenAPI document.
 
+mod alternatives;
 mod conventions;
 mod examples;
 mod headers;
@@ -14,7 +15,9 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
 pub(super) use crate::api::schema::shapes::image_url;
+use crate::api::schema::shapes::{one_of, text};
 pub(super) use crate::api::schema::{ItemArray, ItemBody, ItemsBody};
+pub(super) use alternatives::with_bare_alternatives;
 pub(super) use conventions::with_conventions;
 pub(super) use examples::with_examples;
 pub(super) use images::with_image_types;
@@ -56,19 +59,23 @@ pub(super) enum JsonPatchVerb {
 }
 
 /// A screenshot as form data.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the OpenAPI schema of a body that is read part by part")]
-pub(super) struct ScreenshotForm {
-    /// The bytes of the image. Without a media type of the part, the type is detected from the bytes.
-    #[schema(format = Binary, value_type = String)]
-    image: Vec<u8>,
-    /// The metadata, as JSON.
-    #[schema(required = false, nullable = false)]
-    metadata: Option<String>,
-    /// A label. Defaults to the name of the file.
-    #[schema(required = false, nullable = false)]
-    image_path: Option<String>,
+pub(super) struct ScreenshotForm;
+
+impl ToSchema for ScreenshotForm {}
+
+impl PartialSchema for ScreenshotForm {
+    fn schema() -> RefOr<Schema> {
+        let told = "A screenshot as form data. The part `image` is the bytes of the image; without a media type of the \
+            part, the type is detected from the bytes. `metadata` is the metadata, as JSON. `image_path` is a label; it \
+            defaults to the name of the file.";
+        // A map: of a form with `properties` openapi-generator writes the import, but no model.
+        ObjectBuilder::new()
+            .description(Some(told))
+            .property_names(Some(one_of(["image", "metadata", "image_path"])))
+            .additional_properties(Some(Schema::from(text())))
+            .required("image")
+            .into()
+    }
 }
 
 /// Any bytes.

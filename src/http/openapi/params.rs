@@ -52,7 +52,7 @@ params! {
     EventsWaitQuery = wait("With `Accept: application/json`: the maximum time to wait for the first commit, at most 60 s");
     /// The revision after which a reconnecting client goes on.
     LastEventId = header("Last-Event-ID", "The last revision read, as sent by a reconnecting client; overrides `after`",
-        unsigned(0, usize::MAX));
+        pattern("^[0-9]+$"));
 }
 
 /// Returns the parameters in a path.

@@ -2,12 +2,12 @@
 //!
 //! A problem's schema names the codes of its status, so that a response with any other code violates the document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use axum::http::StatusCode;
 use utoipa::IntoResponses;
 use utoipa::openapi::header::{Header, HeaderBuilder};
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, PathItem, Paths};
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
@@ -239,8 +239,18 @@ fn in_place_of(response: &mut RefOr<Response>, changes: &[(&Refusal, &Refusal)])
     }
 }
 
-/// Returns all refusals by name.
-pub(in crate::http) fn components() -> BTreeMap<String, RefOr<Response>> {
+/// Returns the refusals that operations refer to, by name.
+pub(in crate::http) fn components(paths: &Paths) -> BTreeMap<String, RefOr<Response>> {
+    let operations = paths.paths.values().flat_map(|item| {
+        let PathItem { get, put, post, patch, delete, .. } = item;
+        [get, put, post, patch, delete].into_iter().flatten()
+    });
+    let responses = operations.flat_map(|operation| operation.responses.responses.values());
+    let named = responses.filter_map(|response| match response {
+        RefOr::Ref(named) => named.ref_location.rsplit('/').next(),
+        RefOr::T(_) => None,
+    });
+    let named: HashSet<&str> = named.collect();
     let head = ResponseBuilder::new()
         .description(
             "The request line and headers are too large; no body, and the connection is closed",
@@ -256,6 +266,7 @@ pub(in crate::http) fn components() -> BTreeMap<String, RefOr<Response>> {
         .build();
     refusals
         .chain([(NOT_MODIFIED.to_owned(), known.into()), (HEAD_TOO_LARGE.to_owned(), head.into())])
+        .filter(|(name, _)| named.contains(name.as_str()))
         .collect()
 }
 
