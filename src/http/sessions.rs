@@ -54,13 +54,16 @@ pub(super) struct SessionBody {
     /// True if the four logs are empty; state, memories and blobs do not count.
     is_empty: bool,
     counts: Counts,
-    /// The bytes of the text of items, state and agents' profiles, without images.
-    bytes: u64,
-    /// The bytes of the commits that the history keeps. `bytes` and `history_bytes` are rounded up to MiB for an
-    /// agent's token that may not read all memories.
-    history_bytes: u64,
-    /// The sum of `cost` over the agents' memories, counted in billionths; absent for a token that may not read all of
-    /// them.
+    /// The bytes of the text of items, state and agents' profiles, without images. This and all that counts memories
+    /// is absent for a token that may not read all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    bytes: Option<u64>,
+    /// The bytes of the commits that the history keeps; absent like `bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    history_bytes: Option<u64>,
+    /// The sum of `cost` over the agents' memories, counted in billionths; absent like `bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cost: Option<f64>,
@@ -68,11 +71,11 @@ pub(super) struct SessionBody {
     agents: usize,
     /// The bytes of the state's text, 0 if it is empty.
     state_bytes: u64,
-    /// The number of steps in all memories; absent for a token that may not read all of them.
+    /// The number of steps in all memories; absent like `bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     memory_entries: Option<u64>,
-    /// The number of blobs; absent like `memory_entries`, since memories may name blobs.
+    /// The number of blobs; absent like `bytes`, since memories may name blobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     blobs: Option<usize>,
@@ -173,13 +176,13 @@ impl SessionBody {
             oldest_revision: summary.extent.oldest.0,
             is_empty: summary.is_empty(),
             counts: Counts { questions, requests, trajectories, screenshots },
-            bytes: sight.size(summary.bytes),
-            history_bytes: sight.size(summary.history_bytes),
-            cost: (sight == Sight::Exact).then(|| summary.cost.to_f64()),
+            bytes: sight.of_all(summary.bytes),
+            history_bytes: sight.of_all(summary.history_bytes),
+            cost: sight.of_all(summary.cost.to_f64()),
             agents: summary.agents,
             state_bytes: summary.state_bytes,
-            memory_entries: (sight == Sight::Exact).then_some(summary.memory_entries),
-            blobs: (sight == Sight::Exact).then_some(summary.blobs),
+            memory_entries: sight.of_all(summary.memory_entries),
+            blobs: sight.of_all(summary.blobs),
             created_at: life.created_at.to_string(),
             updated_at: summary.updated_at.to_string(),
             settings: SettingsBody::from(&*life.settings),

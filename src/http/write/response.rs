@@ -134,7 +134,7 @@ impl Shaped {
             revision: self.revision,
             etag: self.tag.as_ref().map(Tag::to_string),
             location: self.location.clone(),
-            sight: (self.sight != Sight::Exact).then_some(self.sight),
+            sight: (self.sight != Sight::Whole).then_some(self.sight),
             body: RawValue::from_string(self.body.clone()).ok()?,
         };
         to_raw_value(&kept).ok().map(Json::from)
@@ -149,7 +149,7 @@ impl Shaped {
             location: kept.location,
             revision: kept.revision,
             body: String::from(Box::<str>::from(kept.body)),
-            sight: kept.sight.unwrap_or(Sight::Exact),
+            sight: kept.sight.unwrap_or(Sight::Whole),
             replayed: true,
         })
     }

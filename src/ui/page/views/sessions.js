@@ -81,7 +81,7 @@ function Row({ session, questions: open }) {
     </div>
     <span class="num">${count(entries)}</span>
     <span class="num">${count(session.agents)}</span>
-    <span class="num">${bytes(session.bytes)}</span>
+    <span class="num">${session.bytes === undefined ? "" : bytes(session.bytes)}</span>
     <span class="muted"><${Ago} at=${session.updated_at} /></span>
   </div>`;
 }

@@ -26,6 +26,8 @@ CONTENT_MAX = 512 << 20
 """The longest answer that is read into memory, in bytes."""
 SERVER_SECONDS = 5.0
 """The limit of asking which server it is."""
+PASSING = frozenset({429, 502, 503, 504})
+"""The statuses of proxies that may go away by themselves."""
 READS = frozenset({"GET", "HEAD"})
 # Refusals that an older or newer server gives to calls of this client.
 SESSION = re.compile(r"/v1/sessions/[^/]")
@@ -192,7 +194,7 @@ def passing(failure: BlackboardError) -> bool:
     if isinstance(failure, Problem):
         return failure.retryable
     if isinstance(failure, UnexpectedAnswer):
-        return failure.status in (502, 503, 504)
+        return failure.status in PASSING
     return isinstance(failure, ConnectionFailed)
 
 
