@@ -1,15 +1,50 @@
-// Client generated from the document: types by openapi-typescript, requests by openapi-fetch.
-//
-//     node target/clients/generated.js http://127.0.0.1:8733
+// Client by openapi-fetch with types by openapi-typescript: methods that return data, error and response.
 
 import createClient from "openapi-fetch";
-import type { paths } from "./schema.js";
+import type { paths } from "../schema";
+import { PATH, SERVER, follow, report } from "./job";
 
-declare const process: { argv: string[] };
-
-const baseUrl = process.argv[2];
 // Answers as JSON; without this type they may be lines as well.
-const board = createClient<paths, "application/json" | "application/problem+json">({ baseUrl });
+const board = createClient<paths, "application/json" | "application/problem+json">({ baseUrl: SERVER });
+
+await report("openapi-fetch", async (session) => {
+  const log = "/v1/sessions/{session}/trajectories";
+  const params = { path: { session } };
+  const one = await board.POST(log, { params, body: { step: 1, note: { deep: [true] } } });
+  const many = await board.POST(log, { params, body: [{ step: 2 }, "three"] });
+  const page = await board.GET(log, { params });
+
+  const at = "/v1/sessions/{session}/state/{path}";
+  const path = { session, path: PATH };
+  await board.PUT(at, { params: { path }, body: { pages: 1 } });
+  const tag = (await board.GET(at, { params: { path } })).response.headers.get("Blackboard-ETag") ?? "";
+  const header = { "If-Match": tag };
+  await board.PUT(at, { params: { path, header }, body: { pages: 2 } });
+  const late = await board.PUT(at, { params: { path, header }, body: { pages: 3 } });
+
+  const asked = await board.POST("/v1/sessions/{session}/questions", { params, body: { question: "Which printer?" } });
+  const asking = { path: { session, seq: asked.data?.entries?.[0]?.seq ?? 0 } };
+  const answer = { answer: "The one on floor 3" };
+  await board.PUT("/v1/sessions/{session}/questions/{seq}/answer", { params: asking, body: answer });
+  const question = await board.GET("/v1/sessions/{session}/questions/{seq}", { params: asking });
+
+  // Without this header the answer is a stream, which ends only with the connection.
+  const headers = { Accept: "application/json" };
+  const read = async (after: number) => {
+    const query = { after, wait: "10s" };
+    return (await board.GET("/v1/sessions/{session}/events", { params: { ...params, query }, headers })).data;
+  };
+  return {
+    seqs: [...(one.data?.entries ?? []), ...(many.data?.entries ?? [])].map((entry) => entry.seq),
+    items: (page.data?.entries ?? []).map((entry) => entry.item),
+    late: [late.response.status, late.error?.code],
+    value: (await board.GET(at, { params: { path } })).data,
+    answer: question.data?.item["answer"],
+    revisions: await follow(read),
+  };
+});
+
+// More of what the document says of parameters and headers.
 const session = "clients generated";
 
 function same(found: unknown, expected: unknown, what: string): void {
