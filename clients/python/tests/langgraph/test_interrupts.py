@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from typing_extensions import TypedDict
 
 from agent_blackboard import Client, ConditionNotMet, Entry, UnsupportedValue
 from agent_blackboard.langgraph import BlackboardSaver, aresume, resume
+from agent_blackboard.langgraph.display import answers
 
 from .asking import compiled as mail
 from .test_display import Counting, board
@@ -202,6 +204,60 @@ def test_a_thread_that_goes_on_closes_what_it_had_asked(saver: BlackboardSaver, 
     assert resume(graph, T)["said"][-1] == "yes"
 
 
+@pytest.mark.parametrize("method", [resume, aresume])
+def test_a_wait_turns_to_what_new_input_asks(saver: BlackboardSaver, client: Client, method: Any) -> None:
+    taken: list[Any] = []
+
+    def ask(state: Said) -> Any:
+        taken.append(interrupt(f"after {state['said'][-1]}"))
+        return {"said": taken[-1:]}
+
+    graph = asking(saver, ask=ask)
+    graph.invoke({"said": ["old"]}, T)
+    results: list[Any] = []
+
+    def wait() -> None:
+        result = method(graph, T, wait=60)
+        results.append(asyncio.run(result) if method is aresume else result)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.5)
+    graph.invoke({"said": ["new"]}, T)
+    waiting.join(1)
+    assert (results, taken) == ([], [])
+    assert told(questions(saver, client)) == {"after old": None, "after new": ...}
+    answer(saver, client, "yes")
+    waiting.join(60)
+    assert results == [{"said": ["old", "new", "yes"]}]
+    assert taken == ["yes"]
+
+
+def test_a_wait_ends_with_a_thread_that_ends(saver: BlackboardSaver, client: Client) -> None:
+    graph = mail(saver)
+    graph.invoke({}, T)
+    results: list[Any] = []
+    waiting = threading.Thread(target=lambda: results.append(resume(graph, T, wait=60)))
+    waiting.start()
+    time.sleep(0.5)
+    graph.invoke(Command(resume="yes"), T)
+    waiting.join(60)
+    assert results == [{"draft": "Tea at four?", "sent": True}]
+
+
+def test_a_skip_of_a_killed_process_is_no_answer(saver: BlackboardSaver, client: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr(answers, "PASS_SECONDS", 0.1)
+    graph = mail(saver)
+    graph.invoke({}, T)
+    # As a process leaves it that is killed between the skip and the commit by which the thread goes on.
+    board(saver, client).questions.patch(1, {"withdrawn": True})
+    answer(saver, client, None)
+    with pytest.raises(ConditionNotMet):
+        resume(graph, T, wait=0.5)
+    answer(saver, client, "yes")
+    assert resume(graph, T)["sent"] is True
+
+
 @pytest.mark.parametrize("checkpointer", [None, True, False])
 def test_an_interrupt_of_a_subgraph_is_asked_once_and_resumed(
     saver: BlackboardSaver, client: Client, checkpointer: bool | None
@@ -354,6 +410,32 @@ def test_a_question_that_no_display_asked_is_asked_by_resume(url: str, prefix: s
         assert saver.interrupts(T) == {}
     with pytest.raises(UnsupportedValue, match="checkpointer"):
         resume(StateGraph(Said).add_node("a", asker("?")).add_edge(START, "a").compile(), T)
+
+
+@pytest.mark.parametrize("meanwhile", [True, False])
+def test_a_question_that_was_deleted_is_asked_again(saver: BlackboardSaver, client: Client, meanwhile: bool) -> None:
+    graph = mail(saver)
+    graph.invoke({}, T)
+    asked = board(saver, client).questions
+    if meanwhile:
+        deleting = threading.Timer(0.3, asked.clear)
+        deleting.start()
+    else:
+        asked.clear()
+    with pytest.raises(ConditionNotMet):
+        resume(graph, T, wait=1.5)
+    again = questions(saver, client)[-1].item
+    assert (again["question"], again["thread"], again["node"]) == ("Send it?", "t", "send")
+    answer(saver, client, "yes")
+    assert resume(graph, T)["sent"] is True
+    assert saver.interrupts(T) == {}
+
+
+def test_an_answer_that_is_no_text_is_its_json(saver: BlackboardSaver, client: Client) -> None:
+    graph = asking(saver, ask=asker("Well?"))
+    graph.invoke({"said": []}, T)
+    board(saver, client).questions.patch(1, {"answer": {"a": 1}})
+    assert resume(graph, T) == {"said": ['{"a":1}']}
 
 
 def test_a_lost_answer_asks_nothing_twice(url: str, prefix: str, client: Client) -> None:

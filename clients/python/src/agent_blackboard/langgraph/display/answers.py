@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConditionNotMet, UnsupportedValue
+from ..._wire import json_text
+from ...errors import ConditionNotMet, NotFound, UnsupportedValue
 from ...values import Entry, entry
 from ..exchange import Exchange, Request
 from ..sessions import place
-from .interrupts import Interrupts, Task, item
+from .interrupts import WITHDRAWN, Interrupts, Task, item, pending_path
 from .requests import InvalidAnswer, question_text, value_of
 from .views import text
 
@@ -25,12 +28,18 @@ PROBLEM_CHARACTERS_MAX = 300
 """The longest reason for which a question is asked again."""
 WAIT_STEP_SECONDS = 25.0
 """The time of one request that waits; proxies end longer ones."""
+PASS_SECONDS = 10.0
+"""The time in which a thread whose display skips a question has gone on."""
+LOOK_SECONDS = 0.3
+"""The time between two looks at a thread that another call runs."""
 
 KEPT = ("thread", "node", "checkpoint", "namespace")
 """The members of a question that stay when it is asked again."""
 
 Given = dict[str, Any]
 """The values to resume with, by interrupt."""
+Call = tuple[Any, str, tuple[Any, ...], dict[str, Any]]
+"""A call by its object, method and arguments; without an object a sleep."""
 
 
 def answers(
@@ -51,27 +60,42 @@ def answers(
         elif one not in pending and "answer" in question.item:
             continue
         waiting[one] = question
+    if not waiting:
+        return {}
     given: Given = {}
     for one, question in waiting.items():
-        given[one] = yield from _value(interrupts, session, wanted[one], question, deadline)
-    if not given:
-        return given
+        with contextlib.suppress(_Passed):
+            given[one] = yield from _value(interrupts, session, thread, wanted[one], question, deadline)
     pending = yield from interrupts.pending(session)
     return {one: value for one, value in given.items() if one in pending} or None
 
 
-def _value(interrupts: Interrupts, session: str, interrupt: Any, question: Entry, deadline: float) -> Exchange[Any]:
-    """The value of an answer. A question whose answer is none that the graph takes is asked again."""
+class _Passed(Exception):
+    """The thread has gone on without the answer."""
+
+
+def _value(
+    interrupts: Interrupts, session: str, thread: str, interrupt: Any, question: Entry, deadline: float
+) -> Exchange[Any]:
+    """The value of an answer. A question is asked again if the graph takes no such answer, or if it was deleted."""
+    one = str(interrupt.id)
     while True:
-        answered = yield from _wait(session, question.seq, deadline)
+        try:
+            answered = yield from _wait(interrupts, session, one, question.seq, deadline)
+        except NotFound:
+            question = yield from _ask(interrupts, session, thread, interrupt)
+            continue
         given = answered.item.get("answer")
         try:
-            return value_of(interrupt, None if given is None else str(given))
+            if given is None and answered.item.get(WITHDRAWN) is True:
+                yield from _passed(session, one)
+                raise InvalidAnswer("its asker was about to go on without one, and ended before")
+            return value_of(interrupt, given if given is None or isinstance(given, str) else json_text(given))
         except InvalidAnswer as error:
             question = yield from ask_again(interrupts, session, interrupt, str(error))
 
 
-def _wait(session: str, seq: int, deadline: float) -> Exchange[Entry]:
+def _wait(interrupts: Interrupts, session: str, one: str, seq: int, deadline: float) -> Exchange[Entry]:
     address = f"{place(session)}/questions/{seq}"
     while True:
         left = max(deadline - time.monotonic(), 0.0)
@@ -80,18 +104,34 @@ def _wait(session: str, seq: int, deadline: float) -> Exchange[Entry]:
         except ConditionNotMet:
             if left <= WAIT_STEP_SECONDS:
                 raise
+            if one not in (yield from interrupts.pending(session)):
+                raise _Passed from None
         else:
             return entry(answer.json(), answer.etag)
 
 
+def _passed(session: str, one: str) -> Exchange[None]:
+    """Raise _Passed once an interrupt is no longer pending, whose question is skipped shortly before."""
+    address = f"{place(session)}/state/{pending_path(one)}"
+    try:
+        yield Request("GET", address, params={"until": "absent"}, wait=PASS_SECONDS)
+    except NotFound:
+        pass
+    except ConditionNotMet:
+        return
+    raise _Passed
+
+
 def _ask(interrupts: Interrupts, session: str, thread: str, interrupt: Any) -> Exchange[Entry]:
-    """Ask what a process without a display has left unasked."""
-    task = Task(session, thread, "", "", "", lambda: NODE, {str(interrupt.id): interrupt}, ())
+    """Ask what a process without a display has left unasked, or whose question was deleted."""
+    one = str(interrupt.id)
+    told = (yield from interrupts.pending(session)).get(one, {})
+    node = str(told.get("node", NODE))
+    namespace, checkpoint, name = (str(told.get(part, "")) for part in ("namespace", "checkpoint", "task"))
+    task = Task(session, thread, namespace, checkpoint, name, lambda: node, {one: interrupt}, ())
     yield from interrupts.ask(task)
-    question = yield from interrupts.question(session, str(interrupt.id))
-    if question is None:
-        raise UnsupportedValue(f"session {session!r} keeps no question of interrupt {interrupt.id}")
-    return question
+    question = yield from interrupts.question(session, one)
+    return question or (yield from _post(interrupts, session, item(task, one)))
 
 
 def ask_again(interrupts: Interrupts, session: str, interrupt: Any, problem: str) -> Exchange[Entry]:
@@ -102,62 +142,104 @@ def ask_again(interrupts: Interrupts, session: str, interrupt: Any, problem: str
     asked = {**item(task, str(interrupt.id)), **{name: before[name] for name in before if name in KEPT}}
     why = f"(The last answer was not taken: {text(problem, PROBLEM_CHARACTERS_MAX)})"
     asked["question"] = f"{question_text(interrupt, task.node())}\n\n{why}"
+    return (yield from _post(interrupts, session, asked))
+
+
+def _post(interrupts: Interrupts, session: str, asked: dict[str, Any]) -> Exchange[Entry]:
     posted = yield Request("POST", f"{place(session)}/questions", json=asked, agent=interrupts.agent)
     made = posted.json()["entries"][0]
     return entry({**made, "revision": posted.json()["revision"], "item": asked})
 
 
-def resume(graph: Any, config: Any, *, wait: float = WAIT_SECONDS, **options: Any) -> Any:
+def resume(graph: Any, config: Any, *, wait: float = WAIT_SECONDS, to_end: bool = False, **options: Any) -> Any:
     """Wait until the questions of a thread's interrupts are answered on the board, and go on with the graph.
 
-    Returns what `graph.invoke` returns, which may be the next interrupt. A graph that waits for nothing goes on where
-    it was. A skipped question gives the node None. Raises ConditionNotMet, a TimeoutError, where an answer is missing
-    after `wait` seconds; the questions stay open. `options` are for `invoke`.
+    Returns what `graph.invoke` returns, which may be the next interrupt; `to_end` goes on until nothing is left to do.
+    A graph that waits for nothing goes on where it was. A skipped question gives the node None. If the thread goes on
+    by another call meanwhile, what it asks then is waited for. Raises a TimeoutError, such as ConditionNotMet, if an
+    answer is missing after `wait` seconds; the questions stay open. `options` are for `invoke`.
     """
-    saver = _saver(graph)
-    deadline = time.monotonic() + wait
-    while True:
-        state = graph.get_state(config)
-        if not state.interrupts:
-            return graph.invoke(None, config, **options)
-        given = saver.answers(config, state.interrupts, wait=max(deadline - time.monotonic(), 0.0))
-        if given is None:
-            return graph.get_state(config).values
-        try:
-            made = graph.invoke(_command(given), config, **options)
-        except Exception as error:
-            if not _is_invalid(error):
-                raise
-            saver.ask_again(config, _checked(state.interrupts, given), str(error))
-            continue
-        after = graph.get_state(config) if len(given) == 1 else None
-        if after is not None and _is_like(state, after) and _is_unheard(after, saver.interrupts(config)):
-            return graph.invoke(_command_without_id(given), config, **options)
-        return made
+    calls = _resumption(graph, config, wait, to_end, options)
+    try:
+        on, name, args, more = next(calls)
+        while True:
+            try:
+                made = getattr(on or time, name)(*args, **more)
+            except Exception as error:  # noqa: BLE001 - any code of a node; what is not expected is raised again.
+                on, name, args, more = calls.throw(error)
+            else:
+                on, name, args, more = calls.send(made)
+    except StopIteration as end:
+        return end.value
 
 
-async def aresume(graph: Any, config: Any, *, wait: float = WAIT_SECONDS, **options: Any) -> Any:
+async def aresume(graph: Any, config: Any, *, wait: float = WAIT_SECONDS, to_end: bool = False, **options: Any) -> Any:
     """As `resume`."""
+    calls = _resumption(graph, config, wait, to_end, options)
+    try:
+        on, name, args, more = next(calls)
+        while True:
+            try:
+                made = await (getattr(on, f"a{name}") if on else asyncio.sleep)(*args, **more)
+            except Exception as error:  # noqa: BLE001 - as in `resume`.
+                on, name, args, more = calls.throw(error)
+            else:
+                on, name, args, more = calls.send(made)
+    except StopIteration as end:
+        return end.value
+
+
+def _resumption(graph: Any, config: Any, wait: float, to_end: bool, options: Given) -> Generator[Call, Any, Any]:
+    """`resume` as calls, whose results are sent in."""
     saver = _saver(graph)
     deadline = time.monotonic() + wait
+    state = yield graph, "get_state", (config,), {}
     while True:
-        state = await graph.aget_state(config)
-        if not state.interrupts:
-            return await graph.ainvoke(None, config, **options)
-        given = await saver.aanswers(config, state.interrupts, wait=max(deadline - time.monotonic(), 0.0))
+        given: Given | None = {}
+        if state.interrupts:
+            left = max(deadline - time.monotonic(), 0.0)
+            given = yield saver, "answers", (config, state.interrupts), {"wait": left}
         if given is None:
-            return (await graph.aget_state(config)).values
+            state = yield from _other(graph, config, deadline)
+            if not _is_pending(state):
+                return state.values
+            continue
         try:
-            made = await graph.ainvoke(_command(given), config, **options)
+            made = yield graph, "invoke", (_command(given), config), options
         except Exception as error:
             if not _is_invalid(error):
                 raise
-            await saver.aask_again(config, _checked(state.interrupts, given), str(error))
+            yield saver, "ask_again", (config, _checked(state.interrupts, given), str(error)), {}
             continue
-        after = await graph.aget_state(config) if len(given) == 1 else None
-        if after is not None and _is_like(state, after) and _is_unheard(after, await saver.ainterrupts(config)):
-            return await graph.ainvoke(_command_without_id(given), config, **options)
-        return made
+        before, state = state, (yield graph, "get_state", (config,), {})
+        alike = len(given) == 1 and _is_like(before, state)
+        if alike and _is_unheard(state, (yield saver, "interrupts", (config,), {})):
+            made = yield graph, "invoke", (_command_without_id(given), config), options
+            state = yield graph, "get_state", (config,), {}
+        if not to_end or not _is_pending(state) or _is_same(before, state):
+            return made
+        deadline = time.monotonic() + wait
+
+
+def _other(graph: Any, config: Any, deadline: float) -> Generator[Call, Any, Any]:
+    """The state of a thread that another call runs, when that asks or ends."""
+    while True:
+        state = yield graph, "get_state", (config,), {}
+        if state.interrupts or not _is_pending(state):
+            return state
+        if time.monotonic() > deadline:
+            raise TimeoutError("the thread has gone on by another call, which neither asks nor ends")
+        yield None, "sleep", (LOOK_SECONDS,), {}
+
+
+def _is_pending(state: Any) -> bool:
+    """Whether a graph has anything left to do. After a kill it may be a checkpoint alone, of tasks that have ended."""
+    return bool(state.next or state.tasks)
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Whether a graph has not gone on at all."""
+    return bool(before.config == after.config and before.interrupts == after.interrupts)
 
 
 def _saver(graph: Any) -> BlackboardSaver:

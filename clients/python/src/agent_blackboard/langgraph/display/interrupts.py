@@ -8,7 +8,8 @@ A task may raise an interrupt before the checkpoint that it runs at is stored, a
 question then waits for the checkpoint and stands in that commit: a killed graph would otherwise forget what was asked.
 
 An interrupt ends when its task has taken an answer, or when the thread has gone on without it. Its question is closed
-before the commit that removes it here: what a killed process leaves is closed by the next one.
+before the commit that removes it here: what a killed process leaves is closed by the next one. A question that is
+skipped so is marked first, since a person's skip is an answer for the node and this one is none.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ QUESTION_CHARACTERS_MAX = 200
 """The beginning of a question that stands in the state."""
 ASKED_MAX = 10_000
 """The interrupts that are known to have been asked, and the sessions whose pending ones are known."""
+WITHDRAWN = "withdrawn"
+"""The mark of a question that the display skips."""
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """The task of an answer that is for whichever interrupt is pending."""
 
@@ -243,9 +246,11 @@ class Interrupts:
             return
         answer = given if isinstance(given, str) else None if given is None else json_text(view(given))
         body = {"answer": text(answer)} if answer is not None and answer.strip() else {"skip": True}
+        address = f"{place(session)}/questions/{question.seq}"
         try:
-            address = f"{place(session)}/questions/{question.seq}/answer"
-            yield Request("PUT", address, json=body, agent=self.agent)
+            if "skip" in body:
+                yield Request("PATCH", address, json={WITHDRAWN: True}, agent=self.agent)
+            yield Request("PUT", f"{address}/answer", json=body, agent=self.agent)
         except (AlreadyAnswered, NotFound):
             return
 
@@ -290,7 +295,7 @@ class Interrupts:
         for one in new:
             question = item(task, one)
             told = {"question": question["question"][:QUESTION_CHARACTERS_MAX], **_told(task)}
-            operations += [{"put": _path(one), "value": told}, {"append": "questions", "item": question}]
+            operations += [{"put": pending_path(one), "value": told}, {"append": "questions", "item": question}]
         return operations
 
     @staticmethod
@@ -320,10 +325,10 @@ def item(task: Task, interrupt: str) -> dict[str, View]:
 
 
 def _absent(interrupts: Iterable[str]) -> list[Condition]:
-    return [{"path": _path(one), "absent": True} for one in interrupts]
+    return [{"path": pending_path(one), "absent": True} for one in interrupts]
 
 
-def _path(interrupt: str) -> str:
+def pending_path(interrupt: str) -> str:
     """The state path of a pending interrupt."""
     return f"{PENDING}/{path(names.key(interrupt))}"
 
