@@ -64,8 +64,7 @@ def main() -> None:
         print(f"Answer in the page, at /ui/#/sessions/{quote(session)}/timeline, or: blackboard answer {session}/1 yes")
         if not mails.get_state(config).created_at:
             mails.invoke({"messages": [HumanMessage("Invite my friends for tea.")], "sent": [], "next": 0}, config)
-        while mails.get_state(config).next:
-            resume(mails, config, wait=WAIT_SECONDS)
+        resume(mails, config, wait=WAIT_SECONDS, to_end=True)
         print("Sent to:", ", ".join(mails.get_state(config).values["sent"]) or "nobody")
 
 

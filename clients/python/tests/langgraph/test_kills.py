@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from agent_blackboard import Client
 from agent_blackboard.langgraph import BlackboardSaver
 
 from ..conftest import Server
 from .threads import config, found, id_of, put
 
 JOKE = Path(__file__).with_name("joke.py")
+DOOMED = Path(__file__).with_name("doomed.py")
+EXAMPLE = Path(__file__).parents[4] / "examples" / "langgraph_mail.py"
 JOKED = "cats: why? Because. Ha!"
 
 
@@ -45,6 +49,35 @@ def test_a_killed_graph_goes_on_where_it_was(
     assert again.stdout.strip() == final
     nodes = file.read_text().split()
     assert nodes == ran if graph == "chain" else sorted(nodes) == ran
+
+
+@pytest.mark.parametrize(("deadly", "when"), [(4, "never"), (16, "before"), (17, "never"), (19, "before")])
+def test_the_example_ends_right_after_a_kill(url: str, client: Client, deadly: int, when: str) -> None:
+    thread = f"doomed-{deadly}-{when}"
+    command = [sys.executable, str(DOOMED), str(EXAMPLE), thread]
+    done = threading.Event()
+    answering = threading.Thread(target=say_yes, args=(client, f"langgraph:{thread}", done))
+    answering.start()
+    environment = {**os.environ, "BLACKBOARD_URL": url}
+    try:
+        killed = subprocess.run([*command, str(deadly), when], capture_output=True, env=environment, timeout=120)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        again = [*command, "0", when]
+        ended = subprocess.run(again, capture_output=True, text=True, env=environment, timeout=120)
+    finally:
+        done.set()
+        answering.join(60)
+    assert ended.stdout.endswith("Sent to: Ann, Ben, Cem\n"), ended.stderr
+    asked = client.session(f"langgraph:{thread}").questions.latest(10)
+    assert [entry.item["answer"] for entry in asked] == ["yes"] * 3
+
+
+def say_yes(client: Client, name: str, done: threading.Event) -> None:
+    """Answer each question of a session."""
+    while not done.wait(0.05):
+        for entry in client.inbox():
+            if entry.session == name:
+                client.session(name).questions.answer(entry.seq, "yes")
 
 
 def test_a_killed_server_has_every_checkpoint_that_it_confirmed_and_no_half_one(server: Server) -> None:
