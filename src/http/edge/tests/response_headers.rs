@@ -19,11 +19,22 @@ async fn every_answer_tells_a_browser_to_be_careful() {
             let found: Vec<_> = answer.headers().get_all(name).iter().collect();
             assert_eq!(found, [value], "{path}: {name}");
         }
-        let caching = answer.headers().get("cache-control");
-        assert_eq!(caching.is_some(), path.starts_with("/v1/"), "{path}");
-        if let Some(caching) = caching {
-            assert_eq!(caching, "private, no-cache", "{path}");
-        }
+    }
+}
+
+#[tokio::test]
+async fn a_tag_and_a_stream_are_kept_from_proxies() {
+    let edge = Edge::start().await;
+    for (path, caching, tag) in [
+        ("/long", None, None),
+        ("/v1/nowhere", Some("private, no-cache"), None),
+        // It has a tag.
+        ("/v1/sessions/a", Some("private, no-cache, no-transform"), Some("\"t\"")),
+        ("/events", Some("private, no-cache, no-transform"), None),
+    ] {
+        let answer = send(edge.request(Method::GET, path)).await;
+        let header = |name| answer.headers().get(name).map(|value| value.to_str().unwrap());
+        assert_eq!((header("cache-control"), header("blackboard-etag")), (caching, tag), "{path}");
     }
 }
 
