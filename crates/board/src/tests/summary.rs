@@ -25,9 +25,9 @@ fn a_summary_is_these_bytes() {
     carry_out(&mut board, append(LogName::Screenshots, vec![screenshot(b"x")]));
     let text = String::from_utf8(encode_summary(&summary(&board)).unwrap()).unwrap();
     let expected = concat!(
-        r#"{"version":1,"name":"sess_1","revision":4,"oldest":2,"floor":0,"updated_at":1000,"#,
+        r#"{"version":2,"name":"sess_1","revision":4,"oldest":2,"floor":0,"updated_at":1000,"#,
         r#""life":{"name":"sess_1","created_at":1000,"settings":{},"labels":{},"configured":3},"#,
-        r#""counts":[2,0,0,1],"agents":0,"bytes":81,"image_bytes":1,"blobs":0,"history_bytes":77,"#,
+        r#""counts":[2,0,0,1],"agents":0,"memory_entries":0,"state_bytes":0,"bytes":81,"image_bytes":1,"blobs":0,"history_bytes":77,"#,
         r#""snapshot_bytes":7,"next_due":61000,"questions":["#,
         r#"{"entry":{"seq":1,"revision":3,"at":1000,"item":{"question":"?"}},"expires_at":61000},"#,
         r#"{"entry":{"seq":2,"revision":3,"at":1000,"item":{"text" : "1.10"}},"expires_at":61000}],"claimable":0,"cost":0}"#,
@@ -42,7 +42,7 @@ fn a_summary_of_another_form_is_refused() {
     let whole = String::from_utf8(bytes).unwrap();
     assert!(decode_summary(ID, whole.as_bytes()).is_ok());
     for (from, to) in [
-        (r#""version":1"#, r#""version":1,"more":1"#),
+        (r#""version":2"#, r#""version":2,"more":1"#),
         (r#""agents":0,"#, ""),
         (r#","claimable":0"#, ""),
         (r#","cost":0"#, ""),
@@ -59,9 +59,9 @@ fn a_summary_of_another_form_is_refused() {
 fn a_summary_of_another_version_is_known_as_such() {
     let bytes = encode_summary(&summary(&Board::absent(ID, Revision(1)))).unwrap();
     let whole = String::from_utf8(bytes).unwrap();
-    for (version, lacking) in [(2, ""), (2, r#""blobs":0,"#)] {
+    for (version, lacking) in [(3, ""), (3, r#""blobs":0,"#), (1, r#""memory_entries":0,"#)] {
         let version = format!(r#""version":{version}"#);
-        let other = whole.replace(lacking, "").replace(r#""version":1"#, &version);
+        let other = whole.replace(lacking, "").replace(r#""version":2"#, &version);
         let refused = decode_summary(ID, other.as_bytes()).unwrap_err();
         assert!(matches!(refused, Unreadable::Summary), "{other}");
     }
