@@ -234,10 +234,11 @@ impl Events {
         let body = self.resync_body();
         out.push_str("event: resync\ndata: ");
         write_json(&body, out);
-        match self.heartbeat {
-            Heartbeat::Id => push(out, format_args!("\n\nid: {}\n\n", self.cursor)),
-            Heartbeat::Comment => push(out, format_args!("\nid: {}\n\n", self.cursor)),
+        // A frame with only the id follows, unless the reader takes such a frame for an event.
+        if matches!(self.heartbeat, Heartbeat::Id) {
+            out.push('\n');
         }
+        push(out, format_args!("\nid: {}\n\n", self.cursor));
     }
 
     /// Moves the cursor to the head and returns its position.

@@ -39,7 +39,7 @@ class ConditionImpossible(ConditionRefused):
 
     @classmethod
     def of(cls, unmet: Problem) -> ConditionImpossible:
-        """The same refusal as this kind."""
+        """Returns the same problem as a ConditionImpossible."""
         return cls(unmet.status, unmet.body, unmet.headers)
 
 

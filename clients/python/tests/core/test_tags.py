@@ -90,7 +90,7 @@ def test_conditional_writes_succeed_at_once_behind_proxies(
         assert session.state.get("n") == 9
 
 
-def test_the_tag_of_a_refusal_is_taken_where_reads_have_another(make_client: Any, url: str, session_name: str) -> None:
+def test_the_tag_of_a_412_is_taken_if_reads_have_another(make_client: Any, url: str, session_name: str) -> None:
     with Gateway(url, edit=of_answers(extended)) as gateway:
         session = make_client(gateway.url, agent="A").session(session_name)
         count_up(session)
@@ -111,7 +111,7 @@ def test_tags_that_no_write_can_use_are_said_at_once(make_client: Any, url: str,
         assert len(gateway.seen) <= seen + 6
 
 
-def test_an_update_goes_on_from_the_entry_of_a_refusal(make_client: Any, url: str, session_name: str) -> None:
+def test_an_update_goes_on_from_the_entry_of_a_412(make_client: Any, url: str, session_name: str) -> None:
     with Gateway(url) as gateway, Client(url) as direct:
         session = make_client(gateway.url).session(session_name)
         session.trajectories.append({"n": 0, "by": 0})

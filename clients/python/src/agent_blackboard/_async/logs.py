@@ -197,7 +197,7 @@ class AsyncLog:
                 return await self.get(seq, min_revision=receipt.revision)
 
     async def _present(self, seq: int, refused: PreconditionFailed) -> Entry:
-        """The entry that a refusal shows, else the one that is read."""
+        """The present entry: that of the 412 if it has one, else a new read."""
         if refused.etag is not None and isinstance(refused.current, dict):
             return entry(Members(refused.current), refused.etag)
         return await self.get(seq, min_revision=refused.revision)

@@ -138,7 +138,7 @@ class AsyncState(AsyncStateItems):
                 return made
 
     async def _present(self, path: str, default: Any, refused: PreconditionFailed) -> StateValue:
-        """What a refusal shows as the present value, else what is read."""
+        """The present value: that of the 412 if it has one, else a new read."""
         if refused.etag is not None and "current" in refused.body:
             return StateValue(refused.current, refused.etag, refused.revision)
         return await self._found(path, default, refused.revision)

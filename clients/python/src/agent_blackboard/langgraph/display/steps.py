@@ -24,7 +24,7 @@ SUPERSTEPS_MAX = 1000
 TASKS_MAX = 1000
 """The tasks of a superstep that are noted."""
 SAID_MAX = 10
-"""The tasks of a superstep that its line tells of."""
+"""The maximum number of tasks that the line of a superstep names."""
 WRITES_MAX = 500
 """The last writes to a delta channel that count for its view."""
 CHANNELS_MAX = 64
