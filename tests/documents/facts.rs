@@ -324,7 +324,7 @@ fn the_scopes_are_those_of_the_code() {
 fn the_kinds_of_images_are_those_of_the_code() {
     let kinds = IMAGE_NAMES.iter().zip(IMAGE_TYPES);
     let rows: String = kinds.map(|(name, (kind, _))| format!("| {name} | `{kind}` |\n")).collect();
-    is_table("docs/guide/screenshots.md", "| kind | `Content-Type` |", &rows);
+    is_table("docs/reference/screenshots.md", "| kind | `Content-Type` |", &rows);
     let page = read(&root().join("src/ui/page/core/prompt/parts.js"));
     let shown = IMAGE_TYPES.map(|(kind, _)| kind.trim_start_matches("image/")).join("|");
     assert!(page.contains(&format!("^data:image\\/({shown});base64,")), "{shown}");

@@ -372,13 +372,18 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "PROFILE_BYTES_MAX",
     ),
     (
-        "docs/guide/blobs.md",
+        "docs/reference/blobs.md",
         "**Size.** At most ",
         "crates/board/src/values/blob_ref.rs",
         "BLOB_BYTES_MAX",
     ),
-    ("docs/guide/events.md", "(at most ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
-    ("docs/guide/events.md", "by itself. After ", "src/http/events/sse.rs", "KEEP_ALIVE"),
+    ("docs/reference/events.md", "(at most ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
+    (
+        "docs/reference/events.md",
+        "precedence over `after`. - After ",
+        "src/http/events/sse.rs",
+        "KEEP_ALIVE",
+    ),
     (
         "docs/guide/history.md",
         "`POST …/checkpoints`, at most ",
@@ -387,10 +392,10 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ),
     ("docs/guide/mcp.md", "A reading has at most ", "src/mcp/call/visit.rs", "TOKENS_DEFAULT"),
     ("docs/guide/mcp.md", "both from 100 to ", "src/mcp/call/visit.rs", "TOKENS_MAX"),
-    ("docs/guide/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
-    ("docs/guide/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
+    ("docs/reference/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
+    ("docs/reference/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
     (
-        "docs/guide/search.md",
+        "docs/reference/search.md",
         "connection closes, and after ",
         "crates/service/src/search/mod.rs",
         "SEARCH_TIME_MAX",
@@ -408,7 +413,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "TOMBSTONES_MAX",
     ),
     ("docs/guide/sessions.md", "waits up to ", "src/http/read/deadline.rs", "REVISION_WAIT_MAX"),
-    ("docs/guide/state.md", "**Bounds.** ", "crates/board/src/state/mod.rs", "STATE_BYTES_MAX"),
+    ("docs/guide/state.md", "| most | ", "crates/board/src/state/mod.rs", "STATE_BYTES_MAX"),
 ];
 
 #[test]

@@ -24,6 +24,12 @@ def test_the_guides_snippets_run_as_they_stand(server: object, tmp_path: Path, m
     names["client"].close()
 
 
+@pytest.mark.parametrize("page", ["events", "history", "prompts", "questions", "tasks", "writes"])
+def test_the_snippets_of_a_noun_run_as_they_stand(page: str, server: object) -> None:
+    url = server.url  # type: ignore[attr-defined]
+    snippets.run_page(f"{page}.md", instead=("http://127.0.0.1:8733", url))
+
+
 def test_the_snippet_of_the_readme_runs_as_it_stands(url: str, session_name: str) -> None:
     page = "../../README.md"
     names = snippets.run_page(
