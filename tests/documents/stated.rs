@@ -342,19 +342,19 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "TOMBSTONE_MS",
     ),
     (
-        "docs/guide/access.md",
+        "docs/reference/access.md",
         "| a log-in ends | after ",
         "crates/auth/src/logins.rs",
         "LOGIN_IDLE_MS_MAX",
     ),
     (
-        "docs/guide/access.md",
+        "docs/reference/access.md",
         "without use, and after ",
         "crates/auth/src/logins.rs",
         "LOGIN_MS_MAX",
     ),
     (
-        "docs/guide/access.md",
+        "docs/reference/access.md",
         "and after 7 days | ",
         "crates/auth/src/logins.rs",
         "LOGIN_IDLE_MS_MAX",

@@ -40,8 +40,8 @@ macro_rules! scopes {
 scopes! {
     /// Reading, listing and following.
     Read "read";
-    /// Writing; `add`, `append`, JSON Patch and a transaction's tests need `read` too, since their
-    /// answers tell present values.
+    /// Writing; `add`, `append`, JSON Patch, claims of the next request and a transaction's tests need
+    /// `read` too, since their answers show present values.
     Write "write";
     /// All of it, and purges, changes of `history`, and imports of archives.
     Admin "admin";
