@@ -390,8 +390,8 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/checkpoint.rs",
         "CHECKPOINTS_MAX",
     ),
-    ("docs/guide/mcp.md", "A reading has at most ", "src/mcp/call/visit.rs", "TOKENS_DEFAULT"),
-    ("docs/guide/mcp.md", "both from 100 to ", "src/mcp/call/visit.rs", "TOKENS_MAX"),
+    ("docs/reference/mcp.md", "A reading has at most ", "src/mcp/call/visit.rs", "TOKENS_DEFAULT"),
+    ("docs/reference/mcp.md", "both from 100 to ", "src/mcp/call/visit.rs", "TOKENS_MAX"),
     ("docs/reference/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
     ("docs/reference/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
     (
