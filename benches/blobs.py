@@ -60,7 +60,7 @@ def both(address, session, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--blobs", type=int, default=32)
     parser.add_argument("--clients", type=int, default=8)
     wanted = parser.parse_args()

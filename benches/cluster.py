@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Throughput of replicas over PostgreSQL beside pgbench, and the latency of events between replicas.
 
-    benches/cluster.py [--server target/release/blackboard] [--seconds 8] [--search off]
+    benches/cluster.py [--server target/dist/blackboard] [--seconds 8] [--search off]
 
 Everything runs on one machine with a temporary PostgreSQL, so only ratios count. First, 500 commits a second go through
 all replicas while a session is written through one and watched through another: the time from acknowledgement to event.
@@ -150,7 +150,7 @@ def events(replicas, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--search", choices=["on", "off"], default="on")
     options = parser.parse_args()

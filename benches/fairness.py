@@ -427,7 +427,7 @@ def details(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--only", default="", help=", ".join(CASES))
     parser.add_argument("--save", type=pathlib.Path)

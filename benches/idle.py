@@ -65,7 +65,7 @@ def uncompacted(server):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--sessions", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()

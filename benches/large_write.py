@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency of appends beside large writes to another session.
 
-    benches/large_write.py [--server target/release/blackboard] [--rounds 5] [--seconds 5]
+    benches/large_write.py [--server target/dist/blackboard] [--rounds 5] [--seconds 5]
 
 Starts the server in a directory of its own, on loopback. Each round loads one session with appends of 16 connections, first
 alone, then while another client with an address of its own PUTs boards with a state of 14 MB (620,000 members, others each time) into

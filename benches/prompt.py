@@ -59,7 +59,7 @@ def medians(client, session, count, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--rounds", type=int, default=40)
     arguments = parser.parse_args()
     with Server(arguments.server) as server:

@@ -233,7 +233,7 @@ def slowhttptest(server, name, flags):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--server", default="target/release/blackboard")
+    arguments.add_argument("--server", default="target/dist/blackboard")
     arguments.add_argument("--connections", type=int, default=2000)
     arguments.add_argument("--only", default="")
     arguments = arguments.parse_args()

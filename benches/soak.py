@@ -410,7 +410,7 @@ def go_away(soak, minutes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--minutes", type=float, default=100.0)
     parser.add_argument("--agents", type=int, default=18)
     parser.add_argument("--away-minutes", type=float, default=10.0)

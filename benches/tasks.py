@@ -77,7 +77,7 @@ def drained(server, session, waits, workers):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--server", default="target/release/blackboard")
+    parser.add_argument("--server", default="target/dist/blackboard")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     wanted = parser.parse_args()

@@ -1,6 +1,6 @@
 //! Events per second to ten thousand watchers of one session, beside a bare axum that streams the same frame.
 //!
-//! `cargo build --release --workspace && cargo bench --bench watchers` takes about a minute, and 11,000 open files;
+//! `cargo build --profile dist --workspace && cargo bench --profile dist --bench watchers` takes about a minute, and 11,000 open files;
 //! `-- PATH` takes another binary of the server. Each round measures both with the same number of streams. One writer
 //! appends an item once all streams have the frame of the one before, so that both send each frame by itself. The aim
 //! is a ratio of at least 0.7. The readers share the processors with both servers.

@@ -8,7 +8,7 @@ from report import listed, table
 from sweep import Column, Operation, Result, Sweep
 
 METHOD = """\
-- A **sweep** starts the release binary over an empty folder with its defaults, but for `--log warn` and bounds that are wide
+- A **sweep** starts the binary that ships over an empty folder with its defaults, but for `--log warn` and bounds that are wide
   enough, and makes more of one thing step by step. At each step it waits until indexing and compaction are done with what
   came, measures, kills the server and starts it again.
 - A **cost** is the processor time of the server's process (user and system, as in `/proc/PID/stat`, by the clock of the

@@ -15,8 +15,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-RELEASE = ROOT / "target/release"
-BINARY = RELEASE / "blackboard"
+DIST = ROOT / "target/dist"
+BINARY = DIST / "blackboard"
 VENV = ROOT / "target/bench/venv"
 
 # A file system in memory, and how much of it a turn may need.
@@ -140,7 +140,7 @@ def free_port() -> int:
 
 @contextmanager
 def blackboard(folder: Path, level: str = "warn"):
-    """The release binary: every answered write is synced. Like the others it writes no line for each request."""
+    """The binary that ships: every answered write is synced. Like the others it writes no line for each request."""
     log = folder / "blackboard.log"
     command = [BINARY, "serve", "--listen", "127.0.0.1:0", "--log", level]
     # Whoever runs this may have settings in the environment; all others are the defaults.
@@ -154,7 +154,7 @@ def blackboard(folder: Path, level: str = "warn"):
 def bare_axum(folder: Path, body: Path | None = None):
     """axum with nothing behind it; `body` is its static file."""
     log = folder / "bare-axum.log"
-    with process([RELEASE / "bare-axum", *([body] if body else [])], log) as child:
+    with process([DIST / "bare-axum", *([body] if body else [])], log) as child:
         yield Running(announced(child, log), [child.pid], ("POST", "/item"))
 
 

@@ -16,7 +16,7 @@ METHOD = """\
 - A **ratio** is made within a round, of two turns of it. The table has the median of the {rounds} rounds' ratios.
 - The **item** is a step of an agent as UFO's trajectories have them, {item_bytes} bytes of JSON. wrk sends it again
   and again; one log takes them all. After a turn of appends at least as many items must be there as were answered.
-- **blackboard** is the release binary with its defaults but for `--log warn`, since the others write no line for each
+- **blackboard** is the binary that ships with its defaults but for `--log warn`, since the others write no line for each
   request either, plain Python excepted; with its default log there is a row of its own. The log goes to a file.
 - **bare axum** (`benches/http/bare-axum`) reads the body, looks at nothing, stores nothing, and answers with the
   server's headers and a body of the same length: same axum, runtime, allocator and profile.

@@ -9,15 +9,15 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The binary that is measured: BLACKBOARD_BIN, else the release build, else the debug build. */
+/** The binary that is measured: BLACKBOARD_BIN, else the build that ships, the release build, or the debug build. */
 export async function binary() {
   const given = process.env.BLACKBOARD_BIN;
-  const candidates = given ? [given] : ["release", "debug"].map((profile) => join(ROOT, "target", profile, "blackboard"));
+  const candidates = given ? [given] : ["dist", "release", "debug"].map((profile) => join(ROOT, "target", profile, "blackboard"));
   for (const path of candidates) {
     const isThere = await access(path).then(() => true, () => false);
     if (isThere) return path;
   }
-  throw new Error(`no binary at ${candidates.join(" or ")}; build it with cargo build --release, or name one in BLACKBOARD_BIN`);
+  throw new Error(`no binary at ${candidates.join(" or ")}; build it with cargo build --profile dist, or name one in BLACKBOARD_BIN`);
 }
 
 const START_MS = 30_000;

@@ -273,7 +273,7 @@ fn every_printed_command_is_one_that_the_binary_takes() {
     // Each with the least number of its commands, so that none is passed over in silence.
     let sources = [
         (documented(), 60),
-        (in_files(&["src/ui/page"], &["js", "html"], true), 1),
+        (in_files(&["crates/ui/page"], &["js", "html"], true), 1),
         (in_files(&["src", "crates"], &["rs"], true), 20),
         (in_files(&["docker", "packaging"], &["yaml", "service", ""], false), 1),
         (in_files(&clients, &["py", "ts"], false), 1),

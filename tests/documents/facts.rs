@@ -263,7 +263,7 @@ fn the_alerts_of_the_operations_are_those_of_the_rules() {
 
 #[test]
 fn the_operations_have_each_status_of_readyz() {
-    let code = read(&root().join("src/http/ops/health.rs"));
+    let code = read(&root().join("crates/http/src/ops/health.rs"));
     let by_health =
         code.lines().filter_map(|line| line.split_once("Health::")?.1.split_once("=> \""));
     let mut statuses: Vec<&str> =
@@ -306,7 +306,7 @@ fn the_formats_of_prompts_are_those_of_the_code() {
     let stated: Vec<&str> = rows.map(|(name, _)| name).collect();
     let names = PromptFormat::NAMED.map(|(name, _)| name);
     assert_eq!(stated, names);
-    let page = read(&root().join("src/ui/page/views/prompt.js"));
+    let page = read(&root().join("crates/ui/page/views/prompt.js"));
     let tabs = page.lines().find(|line| line.starts_with("const FORMATS =")).expect("the tabs");
     let shown: Vec<&str> =
         tabs.split("[\"").skip(1).filter_map(|tab| Some(tab.split_once('"')?.0)).collect();
@@ -325,7 +325,7 @@ fn the_kinds_of_images_are_those_of_the_code() {
     let kinds = IMAGE_NAMES.iter().zip(IMAGE_TYPES);
     let rows: String = kinds.map(|(name, (kind, _))| format!("| {name} | `{kind}` |\n")).collect();
     is_table("docs/reference/screenshots.md", "| kind | `Content-Type` |", &rows);
-    let page = read(&root().join("src/ui/page/core/prompt/parts.js"));
+    let page = read(&root().join("crates/ui/page/core/prompt/parts.js"));
     let shown = IMAGE_TYPES.map(|(kind, _)| kind.trim_start_matches("image/")).join("|");
     assert!(page.contains(&format!("^data:image\\/({shown});base64,")), "{shown}");
     let python = read(&root().join("clients/python/src/agent_blackboard/images.py"));
@@ -444,4 +444,14 @@ fn the_table_of_token_weights_is_the_codes() {
         .filter(|(_, row)| row.len() == 4)
         .collect();
     assert_eq!(documented, code);
+}
+
+#[test]
+fn the_server_has_the_name_and_purpose_of_its_package() {
+    let package =
+        [env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_DESCRIPTION")];
+    assert_eq!(
+        [blackboard::api::NAME, blackboard::api::VERSION, blackboard::api::PURPOSE],
+        package
+    );
 }

@@ -51,10 +51,15 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     (
         "docs/reference/limits.md",
         "| body, decompressed | ",
-        "src/http/request/body.rs",
+        "crates/http/src/request/body.rs",
         "BODY_BYTES_MAX",
     ),
-    ("docs/reference/limits.md", "| … of a log-in | ", "src/ui/session.rs", "BODY_BYTES_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| … of a log-in | ",
+        "crates/ui/src/session.rs",
+        "BODY_BYTES_MAX",
+    ),
     (
         "docs/reference/limits.md",
         "| … a time in it after the server's | ",
@@ -143,7 +148,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     (
         "docs/reference/limits.md",
         "| value in the answer to a keyed `add` or `append` | ",
-        "src/http/state.rs",
+        "crates/http/src/state.rs",
         "KEPT_VALUE_BYTES_MAX",
     ),
     (
@@ -194,11 +199,16 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/prompt_profile.rs",
         "PROFILES_MAX",
     ),
-    ("docs/reference/limits.md", "| … of a diff | ", "src/http/history/diff.rs", "LIMIT_MAX"),
+    (
+        "docs/reference/limits.md",
+        "| … of a diff | ",
+        "crates/http/src/history/diff.rs",
+        "LIMIT_MAX",
+    ),
     (
         "docs/reference/limits.md",
         "| … a page of events | ",
-        "src/http/events/mod.rs",
+        "crates/http/src/events/mod.rs",
         "EXAMINED_MAX",
     ),
     (
@@ -231,17 +241,17 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/prompt_profile.rs",
         "PROMPT_MEMORIES_MAX",
     ),
-    ("docs/reference/limits.md", "| `wait` | ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
+    ("docs/reference/limits.md", "| `wait` | ", "crates/http/src/read/deadline.rs", "WAIT_MS_MAX"),
     (
         "docs/reference/limits.md",
         "| wait for `min_revision`, without `wait` | ",
-        "src/http/read/deadline.rs",
+        "crates/http/src/read/deadline.rs",
         "REVISION_WAIT_MAX",
     ),
     (
         "docs/reference/limits.md",
         "| value that a 412 `condition-not-met` shows | ",
-        "src/http/read/until.rs",
+        "crates/http/src/read/until.rs",
         "CURRENT_BYTES_MAX",
     ),
     (
@@ -253,25 +263,25 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     (
         "docs/reference/limits.md",
         "| rest of a connection between two requests | ",
-        "src/http/connection/mod.rs",
+        "crates/http/src/connection/mod.rs",
         "IDLE_MAX",
     ),
     (
         "docs/reference/limits.md",
         "| body that an answer did not need | ",
-        "src/http/edge/unread_rest.rs",
+        "crates/http/src/edge/unread_rest.rs",
         "REST_BYTES_MAX",
     ),
     (
         "docs/reference/limits.md",
         "| silence within a body, and a body in all | ",
-        "src/http/edge/mod.rs",
+        "crates/http/src/edge/mod.rs",
         "BODY_SILENCE_MAX",
     ),
     (
         "docs/reference/limits.md",
         "| a client that takes nothing of its answer, or less than 1 KiB/s | ",
-        "src/http/connection/mod.rs",
+        "crates/http/src/connection/mod.rs",
         "WRITE_STALL_MAX",
     ),
     (
@@ -377,11 +387,11 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/values/blob_ref.rs",
         "BLOB_BYTES_MAX",
     ),
-    ("docs/reference/events.md", "(at most ", "src/http/read/deadline.rs", "WAIT_MS_MAX"),
+    ("docs/reference/events.md", "(at most ", "crates/http/src/read/deadline.rs", "WAIT_MS_MAX"),
     (
         "docs/reference/events.md",
         "precedence over `after`. - After ",
-        "src/http/events/sse.rs",
+        "crates/http/src/events/sse.rs",
         "KEEP_ALIVE",
     ),
     (
@@ -390,8 +400,13 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/board/src/model/checkpoint.rs",
         "CHECKPOINTS_MAX",
     ),
-    ("docs/reference/mcp.md", "A reading has at most ", "src/mcp/call/visit.rs", "TOKENS_DEFAULT"),
-    ("docs/reference/mcp.md", "both from 100 to ", "src/mcp/call/visit.rs", "TOKENS_MAX"),
+    (
+        "docs/reference/mcp.md",
+        "A reading has at most ",
+        "crates/mcp/src/call/visit.rs",
+        "TOKENS_DEFAULT",
+    ),
+    ("docs/reference/mcp.md", "both from 100 to ", "crates/mcp/src/call/visit.rs", "TOKENS_MAX"),
     ("docs/reference/search.md", "ranks the best ", "crates/search/src/index.rs", "RANKED_MAX"),
     ("docs/reference/search.md", "reads at most ", "crates/search/src/index.rs", "EXAMINED_MAX"),
     (
@@ -412,7 +427,12 @@ const STATED: [(&str, &str, &str, &str); 78] = [
         "crates/service/src/sessions/tombstones.rs",
         "TOMBSTONES_MAX",
     ),
-    ("docs/guide/sessions.md", "waits up to ", "src/http/read/deadline.rs", "REVISION_WAIT_MAX"),
+    (
+        "docs/guide/sessions.md",
+        "waits up to ",
+        "crates/http/src/read/deadline.rs",
+        "REVISION_WAIT_MAX",
+    ),
     ("docs/guide/state.md", "| most | ", "crates/board/src/state/mod.rs", "STATE_BYTES_MAX"),
 ];
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askedAt, directive, segment, wantedOf } from "../../../src/ui/page/core/agents/directives.js";
-import { putsOf, transitions } from "../../../src/ui/page/core/agents/transitions.js";
+import { askedAt, directive, segment, wantedOf } from "../../../crates/ui/page/core/agents/directives.js";
+import { putsOf, transitions } from "../../../crates/ui/page/core/agents/transitions.js";
 
 test("a directive is asked, then obeyed, then withdrawn, then over", () => {
   assert.equal(directive(true, undefined).phase, "asked");

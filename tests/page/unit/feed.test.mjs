@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Feed } from "../../../src/ui/page/core/feed.js";
-import { Groups, rows } from "../../../src/ui/page/core/timeline.js";
+import { Feed } from "../../../crates/ui/page/core/feed.js";
+import { Groups, rows } from "../../../crates/ui/page/core/timeline.js";
 
 const AT = (n) => new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString();
 

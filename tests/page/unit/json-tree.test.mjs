@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { children, parseJson, preview, textOf, unescaped } from "../../../src/ui/page/core/state/json-tree.js";
-import { below, changes, filtered, idOf, lastChange, nodeOf, openDepth, replaced, ROOT, rowsOf, touchesPath } from "../../../src/ui/page/core/state/tree.js";
+import { children, parseJson, preview, textOf, unescaped } from "../../../crates/ui/page/core/state/json-tree.js";
+import { below, changes, filtered, idOf, lastChange, nodeOf, openDepth, replaced, ROOT, rowsOf, touchesPath } from "../../../crates/ui/page/core/state/tree.js";
 
 const keep = (text) => assert.equal(textOf(parseJson(text)), text);
 

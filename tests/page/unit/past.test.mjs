@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clustered, compared, comparedLogs, differences, film, historyOf, leaves, marksOf, placeOf, pointOf, spread } from "../../../src/ui/page/core/past.js";
+import { clustered, compared, comparedLogs, differences, film, historyOf, leaves, marksOf, placeOf, pointOf, spread } from "../../../crates/ui/page/core/past.js";
 
 test("a point has a session, a revision, or both", () => {
   assert.deepEqual(pointOf("12", "s"), { session: "s", at: "12" });

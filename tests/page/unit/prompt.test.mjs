@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { lineDiff } from "../../../src/ui/page/core/prompt/line-diff.js";
-import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../src/ui/page/core/prompt/parts.js";
-import { entryOf, highlighted, pieces, searchQuery, textKeys } from "../../../src/ui/page/core/search.js";
+import { lineDiff } from "../../../crates/ui/page/core/prompt/line-diff.js";
+import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../crates/ui/page/core/prompt/parts.js";
+import { entryOf, highlighted, pieces, searchQuery, textKeys } from "../../../crates/ui/page/core/search.js";
 
 const PNG = "data:image/png;base64,AAAA";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { draftOf, endOf, keepDraft, OPTIONS_MAX, optionsOf } from "../../../src/ui/page/core/questions/questions.js";
+import { draftOf, endOf, keepDraft, OPTIONS_MAX, optionsOf } from "../../../crates/ui/page/core/questions/questions.js";
 
 test("options are texts, numbers or objects; anything else is left out", () => {
   const found = optionsOf({ options: ["Yes", " ", 3, false, { label: "Lobby", value: "p0" }, { text: "Other" }, null, [1], { value: {} }] });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitScale, gridOf, held, joined, labelText, metadataText, visible, zoomed } from "../../../src/ui/page/core/shots.js";
+import { fitScale, gridOf, held, joined, labelText, metadataText, visible, zoomed } from "../../../crates/ui/page/core/shots.js";
 
 test("a grid fills its width, and has one column at least", () => {
   const grid = gridOf(1000);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { arrow, moves, nextOf, placed, statuses } from "../../../src/ui/page/core/statuses.js";
+import { arrow, moves, nextOf, placed, statuses } from "../../../crates/ui/page/core/statuses.js";
 
 test("the seven move through CONTINUE, and CONFIRM also to FAIL", () => {
   assert.equal(moves().length, 13);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changed, connected, dependants, layers, ranges, related, stateOf } from "../../../src/ui/page/core/tasks/tasks.js";
+import { changed, connected, dependants, layers, ranges, related, stateOf } from "../../../crates/ui/page/core/tasks/tasks.js";
 
 const graph = (edges) => new Map(Object.entries(edges).map(([seq, after]) => [Number(seq), { seq: Number(seq), after }]));
 

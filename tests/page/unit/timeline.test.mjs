@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Groups, itemText, passes, rows } from "../../../src/ui/page/core/timeline.js";
+import { Groups, itemText, passes, rows } from "../../../crates/ui/page/core/timeline.js";
 
 const AT = "2026-01-01T00:00:00.000Z";
 const commit = (revision, agent, ...changes) => ({ revision, at: AT, agent, kind: "transaction", changes });

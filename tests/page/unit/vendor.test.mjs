@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 
-const page = new URL("../../../src/ui/page/", import.meta.url);
+const page = new URL("../../../crates/ui/page/", import.meta.url);
 const vendor = new URL("vendor/", page);
 
 function files(folder) {

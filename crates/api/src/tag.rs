@@ -1,0 +1,219 @@
+//! Entity tags: a resource's state, and its rendering.
+//!
+//! The state stands for the resource's last change; a rendering follows after a dash. Tags include the store's epoch
+//! and the session's identity, so none matches across a deletion or a restored backup.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::push;
+use blackboard_board::{
+    AgentName, CheckpointName, Digest, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
+};
+
+/// The parameters that decide when a rendering is shown, not what it shows.
+const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
+
+/// The capacity that most tags fit into.
+const TAG_BYTES: usize = 48;
+
+/// The resource that a tag belongs to.
+#[derive(Clone, Debug)]
+pub enum Resource {
+    /// The whole session.
+    Session,
+    /// The four logs as one dictionary.
+    Blackboard,
+    /// One log.
+    Log(LogName),
+    /// One entry.
+    Entry(LogName, Seq),
+    /// The bytes of a screenshot's image.
+    Image(Seq),
+    /// A blob.
+    Blob(Digest),
+    /// A prompt made from the board.
+    Prompt,
+    /// The cost of an agent's memory.
+    Cost(LogName),
+    /// A value of the state.
+    State(StatePath),
+    /// All agents together.
+    Agents,
+    /// One agent.
+    Agent(AgentName),
+    /// All checkpoints together.
+    Checkpoints,
+    /// One checkpoint.
+    Checkpoint(CheckpointName),
+    /// The session's commits.
+    Audit,
+    /// The difference between two revisions.
+    Diff(Revision, Revision),
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session => f.write_str("session"),
+            Self::Blackboard => f.write_str("blackboard"),
+            Self::Log(log) => write!(f, "log {log}"),
+            Self::Entry(log, seq) => write!(f, "entry {seq} of {log}"),
+            Self::Image(seq) => write!(f, "image {seq}"),
+            Self::Blob(sha256) => write!(f, "blob {sha256}"),
+            Self::Prompt => f.write_str("prompt"),
+            Self::Cost(log) => write!(f, "cost of {log}"),
+            Self::State(path) => write!(f, "state {:?}", path.segments()),
+            Self::Agents => f.write_str("agents"),
+            Self::Agent(agent) => write!(f, "agent {agent}"),
+            Self::Checkpoints => f.write_str("checkpoints"),
+            Self::Checkpoint(name) => write!(f, "checkpoint {name}"),
+            Self::Audit => f.write_str("audit"),
+            Self::Diff(from, to) => write!(f, "diff from {from} to {to}"),
+        }
+    }
+}
+
+/// Text that is hashed as it is written.
+struct Hashed<'a>(&'a mut Sha256);
+
+impl fmt::Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One rendering of a resource, as a version left it.
+#[derive(Clone, Debug)]
+pub struct Rendering {
+    resource: Resource,
+    version: Version,
+    format: String,
+}
+
+impl Rendering {
+    /// Creates the plain rendering.
+    pub fn of(resource: Resource, version: Version) -> Self {
+        Self { resource, version, format: String::new() }
+    }
+
+    /// Sets a form other than the plain one.
+    pub fn in_format(self, format: impl Into<String>) -> Self {
+        Self { format: format.into(), ..self }
+    }
+}
+
+/// An entity tag, with its quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag(String);
+
+impl Tag {
+    /// Returns the tag of a resource at `version`.
+    pub fn new(epoch: Epoch, version: Version, resource: &Resource) -> Self {
+        let mut text = String::with_capacity(TAG_BYTES);
+        text.push('"');
+        write_state(epoch, version, resource, &mut text);
+        text.push('"');
+        Self(text)
+    }
+
+    /// Returns the tag of the rendering by `query` and `format`. The plain rendering has neither.
+    pub fn rendering(self, query: &str, format: &str) -> Self {
+        let shown =
+            query.split('&').filter(|pair| !OF_WAITING.iter().any(|name| pair.starts_with(name)));
+        let shown = shown.collect::<Vec<_>>().join("&");
+        if shown.is_empty() && format.is_empty() {
+            return self;
+        }
+        let rendering = short_hash(&[shown.as_bytes(), format.as_bytes()]) & 0xffff_ffff;
+        Self(format!("{}-{rendering:08x}\"", self.0.trim_end_matches('"')))
+    }
+
+    /// Returns the tag of a rendering requested by `query`.
+    pub fn of(epoch: Epoch, shown: &Rendering, query: &str) -> Self {
+        Self::new(epoch, shown.version, &shown.resource).rendering(query, &shown.format)
+    }
+
+    /// Returns the tag of an answer without a revision, by a hash of its bytes.
+    pub fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
+        Self(format!("\"{:016x}\"", short_hash(&[&epoch.0.to_be_bytes(), bytes])))
+    }
+
+    /// Restores a tag from the text of an earlier answer.
+    pub fn again(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the tag of the resource alone, without a rendering. Conditions accept this tag as well.
+    pub fn of_resource(self) -> Self {
+        match self.0.split_once('-') {
+            Some((state, _)) => Self(format!("{state}\"")),
+            None => self,
+        }
+    }
+
+    /// Returns the tag's text without its quotes.
+    pub fn bare(&self) -> &str {
+        self.0.trim_matches('"')
+    }
+
+    /// Returns the tag's text, with its quotes.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Writes a state. The hash includes the revision, so that no tag can be derived from another one.
+fn write_state(epoch: Epoch, version: Version, resource: &Resource, out: &mut String) {
+    let changed = version.changed.0;
+    // All parts but the last have a fixed length, so that no two sequences have the same bytes. Mostly
+    // they fit into one block of the hash.
+    let mut hash = Sha256::new();
+    hash.update(epoch.0.to_be_bytes());
+    hash.update(version.session.0.as_bytes());
+    hash.update(changed.to_be_bytes());
+    push(&mut Hashed(&mut hash), format_args!("{resource}"));
+    push(out, format_args!("{changed:x}.{:016x}", shortened(hash)));
+}
+
+fn short_hash(parts: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    shortened(hash)
+}
+
+fn shortened(hash: Sha256) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// Returns the version that a tag of this resource stands for; `None` for any other tag.
+pub fn version(
+    text: &str,
+    weak: bool,
+    epoch: Epoch,
+    session: SessionId,
+    resource: &Resource,
+) -> Option<Version> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let own = inner.split('-').next()?;
+    let changed = u64::from_str_radix(own.split('.').next()?, 16).ok()?;
+    let version = Version { session, changed: Revision(changed) };
+    let mut state = String::with_capacity(TAG_BYTES);
+    write_state(epoch, version, resource, &mut state);
+    (!weak && state == own).then_some(version)
+}
+
+#[cfg(test)]
+mod tests;

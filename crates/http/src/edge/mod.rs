@@ -1,0 +1,246 @@
+//! The edge: processing shared by all requests and responses.
+//!
+//! The edge runs after the router's matching, so that it knows the matched route. It also wraps the fallback, so
+//! that unknown routes are treated alike. It is one service instead of a layer for each step: each layer would
+//! clone the layers below it and box its response, for every request.
+
+mod access_log;
+mod body_polls;
+mod body_timeout;
+pub(super) use body_polls::wrapped::wrapped;
+pub(super) mod client_address;
+mod compress;
+mod cors;
+mod decompress;
+mod encoding;
+mod fault_log;
+mod hosts;
+mod problem_body;
+mod response_headers;
+mod unread_rest;
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::Route;
+use futures_util::FutureExt as _;
+use tower::layer::layer_fn;
+use tower::{Service, service_fn};
+
+use super::access::Guard;
+use super::connection::Peer;
+use super::response::problem::Problem;
+use super::response::request_id::RequestId;
+pub use access_log::ANSWERED;
+use access_log::Exchange;
+use blackboard_fairness::Client;
+use blackboard_service as service;
+pub(super) use body_timeout::is_inflated;
+pub use body_timeout::{is_corrupt, is_late};
+pub use client_address::{InvalidProxies, TrustedProxies};
+pub use cors::{CorsOrigins, InvalidOrigin};
+pub(super) use decompress::RATIO_MAX;
+use fault_log::Faults;
+pub use hosts::{AllowedHosts, InvalidHost};
+use response_headers::Dress;
+pub(super) use unread_rest::LINGER_BYTES_MAX;
+use unread_rest::Rest;
+
+/// The timeout of a silent request body; the connection is closed with it.
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Wraps all routes in the edge. Routes added afterwards are outside it.
+pub fn edge(routes: impl Into<Routes>, options: EdgeOptions, service: service::Service) -> Router {
+    let gate = Arc::new(Gate::new(options, Some(service)));
+    let Routes { guarded, open } = routes.into();
+    let open = layered(open, &gate);
+    let Some((guard, guarded)) = guarded else { return open };
+    let around = move |route| around(route, &gate, Some(&guard));
+    guarded.route_layer(layer_fn(around)).merge(open)
+}
+
+fn layered(open: Router, gate: &Arc<Gate>) -> Router {
+    let gate = Arc::clone(gate);
+    let around = move |route| around(route, &gate, None);
+    open.fallback(problem_body::route_not_found).layer(layer_fn(around))
+}
+
+/// Wraps one route. Its parts are shared, since axum clones the whole service for each request.
+fn around(
+    route: Route,
+    gate: &Arc<Gate>,
+    guard: Option<&Arc<Guard>>,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
++ Clone
++ Send
++ Sync
++ use<> {
+    let shared = Arc::new((Arc::clone(gate), guard.map(Arc::clone), route));
+    service_fn(move |request| pass(Arc::clone(&shared), request))
+}
+
+/// All routes, before the edge wraps them.
+pub struct Routes {
+    /// The routes that need a caller's rights.
+    pub(super) guarded: Option<(Arc<Guard>, Router)>,
+    /// Routes for everybody.
+    pub(super) open: Router,
+}
+
+impl From<Router> for Routes {
+    fn from(open: Router) -> Self {
+        Self { guarded: None, open }
+    }
+}
+
+/// The edge's settings. By default, no foreign host, site or proxy is trusted.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeOptions {
+    /// Names by which clients may address the server.
+    pub allowed_hosts: AllowedHosts,
+    /// Sites whose pages may call the server.
+    pub cors_origins: CorsOrigins,
+    /// Proxies that tell the addresses of their clients.
+    pub trusted_proxies: TrustedProxies,
+}
+
+/// The edge's settings, and its log of faults.
+struct Gate {
+    options: EdgeOptions,
+    body_silence_max: Duration,
+    faults: Faults,
+    /// Tells the free space of a full disk.
+    service: Option<service::Service>,
+}
+
+/// A route with all that stands before it.
+type Guarded = (Arc<Gate>, Option<Arc<Guard>>, Route);
+
+/// Answers one request. Refusals of the admission and panics are rendered as problems, then compressed and logged.
+/// The unread rest of a body is drained after the log line, so that a slow client makes no answer look slow.
+async fn pass(route: Arc<Guarded>, request: Request) -> Result<Response, Infallible> {
+    #[cfg(debug_assertions)]
+    let polls = body_polls::slow::Polls::of(&request);
+    let answering = handled(route, request);
+    #[cfg(debug_assertions)]
+    let answering = polls.watch(answering);
+    Ok(answering.await)
+}
+
+/// The steps that few requests need are boxed, or every request's future would have their size.
+async fn handled(route: Arc<Guarded>, mut request: Request) -> Response {
+    let (gate, guard, route) = &*route;
+    let rest = Rest::of(&mut request);
+    let id = RequestId::new();
+    let client = gate.identify(&mut request);
+    let exchange = Exchange::begin(&request, id);
+    let dress = Dress::of(&request, gate);
+    let accepted = encoding::accepted(request.headers());
+    let mut response = match gate.admit(request) {
+        Ok(request) => {
+            let answering = answer(guard.as_deref(), Route::clone(route), request);
+            match client {
+                Some(client) => client.scope(answering).await,
+                None => answering.await,
+            }
+        }
+        Err(refused) => refused.into_response(),
+    };
+    if problem_body::is_refusal(&response) {
+        response = Box::pin(problem_body::render(response, id, gate)).await;
+    }
+    if let Some(accepted) = accepted {
+        response = Box::pin(compress::compress(accepted, response)).await;
+    }
+    response = body_polls::processor_time::in_slices(response);
+    exchange.end(&mut response);
+    if let Some(left) = rest.left() {
+        Box::pin(left.settle(&mut response)).await;
+    }
+    dress.put_on(response.headers_mut(), id);
+    response
+}
+
+/// Calls the route, and turns a panic of its handler into an answer.
+fn answer(
+    guard: Option<&Guard>,
+    mut route: Route,
+    request: Request,
+) -> impl Future<Output = Response> + Send {
+    let answering = async move {
+        match guard {
+            Some(guard) => guard.pass(route, request).await,
+            None => match route.call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
+        }
+    };
+    let answering = AssertUnwindSafe(answering).catch_unwind();
+    answering.map(|answered| answered.unwrap_or_else(problem_body::panicked))
+}
+
+/// The reason why a request reaches no route.
+enum Turned {
+    /// The request is refused.
+    Away(Problem),
+    /// The request is a preflight, with its answer.
+    Back(Box<Response>),
+}
+
+impl From<Problem> for Turned {
+    fn from(problem: Problem) -> Self {
+        Self::Away(problem)
+    }
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Away(problem) => problem.into_response(),
+            Self::Back(answer) => *answer,
+        }
+    }
+}
+
+impl Gate {
+    fn new(options: EdgeOptions, service: Option<service::Service>) -> Self {
+        let faults = Faults::default();
+        Self { options, body_silence_max: BODY_SILENCE_MAX, faults, service }
+    }
+
+    /// Adds the address of the client to a request. Returns the client if it is not the connection's.
+    fn identify(&self, request: &mut Request) -> Option<Client> {
+        let peer = request.extensions().get::<Peer>()?.address;
+        let address = self.options.trusted_proxies.client(peer, request.headers());
+        request.extensions_mut().insert(address);
+        let client = Client::at(address.0);
+        (client != Client::at(peer)).then_some(client)
+    }
+
+    /// Checks the encodings, host and origin of a request, and adds timeout and decompression to its body.
+    fn admit(&self, mut request: Request) -> Result<Request, Turned> {
+        encoding::check_transfer_coding(request.headers())?;
+        let EdgeOptions { allowed_hosts, cors_origins, .. } = &self.options;
+        allowed_hosts.check(request.uri(), request.headers(), cors_origins)?;
+        if let Some(answer) = cors_origins.preflight(&request) {
+            return Err(Turned::Back(Box::new(answer)));
+        }
+        encoding::check_path(request.uri().path())?;
+        encoding::check_content_range(request.method(), request.headers())?;
+        let coding = encoding::take_content_coding(request.headers_mut())?;
+        let request = request.map(|body| body_timeout::watched(body, self.body_silence_max));
+        Ok(match coding {
+            Some(coding) => decompress::decompress(request, coding),
+            None => request,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
