@@ -147,7 +147,7 @@ test("a silent connection is replaced", async (t) => {
       return fetch(input, init);
     },
   });
-  const events = take(follow(counted, { silenceMs: 100 }), 2);
+  const events = take(follow(counted, { silenceMs: 500 }), 2);
   await isReplaced;
   await append(client, "events", 1, 2);
   assert.deepEqual(appended(await events), [0, 1]);

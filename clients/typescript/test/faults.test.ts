@@ -93,7 +93,7 @@ test("a silent connection is given up for another", async (t) => {
   await client.server();
   let tries = 0;
   const silent = client.withOptions({
-    timeoutMs: 4_000,
+    timeoutMs: 6_000,
     fetch: async (input, init) => {
       const { signal } = input as Request;
       const response = await fetch(input, init);
