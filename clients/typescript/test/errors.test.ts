@@ -162,14 +162,22 @@ test("a truncated answer is tried again, then named", async (t) => {
     `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n16\r\n${body}\r\n`,
     `HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`,
   ];
-  const tried = cut.map((answer) => appendTo(t, (path) => (path === "/" ? greeting() : answer), 3_000));
-  for (const { error, heads } of await Promise.all(tried)) {
+  const written = http("201 Created", "application/json", '{"revision":1}\n');
+  for (const answer of cut) {
+    const { url, heads } = await startForeign(t, (path, count) =>
+      path === "/" ? greeting() : count < 4 ? answer : written,
+    );
+    const { data } = await createClient({ url }).POST(LOG, { params, body: {} });
+    assert.equal(data.revision, 1);
+    const keys = heads.slice(1).map((head) => /idempotency-key: (\S+)/i.exec(head)?.[1]);
+    assert.deepEqual([keys.length, new Set(keys).size], [3, 1]);
+  }
+  const named = cut.map((answer) => appendTo(t, (path) => (path === "/" ? greeting() : answer), 2_000));
+  for (const { error, heads } of await Promise.all(named)) {
     assert(error instanceof ConnectionFailed || error instanceof UnexpectedAnswer);
     if (error instanceof UnexpectedAnswer) assert.match(error.message, /is no complete JSON: it ends with /);
-    const keys = heads.slice(1).map((head) => /idempotency-key: (\S+)/i.exec(head)?.[1]);
-    assert(keys.length > 1);
-    assert.deepEqual([...new Set(keys)], [error.idempotencyKey]);
     assert.equal(error.outcome, "unknown");
+    assert.match(heads.at(-1) ?? "", new RegExp(`idempotency-key: ${error.idempotencyKey}\r\n`, "i"));
   }
 });
 
@@ -192,8 +200,11 @@ test("a proxy's refusal is tried again until it goes by", async (t) => {
 });
 
 test("a write that may have been committed keeps its key, whatever the last refusal", async (t) => {
+  // No try follows an answer, which the limit might cut off.
   const problem = (status: string, code: string, more: object = {}) =>
-    http(status, "application/problem+json", JSON.stringify({ code, detail: "d", retryable: true, ...more }));
+    http(status, "application/problem+json", JSON.stringify({ code, detail: "d", retryable: true, ...more }), [
+      "Retry-After: 3600",
+    ]);
   const overloaded = problem("503 Overloaded", "overloaded", { status: 503 });
   const final = problem("412 Refused", "precondition-failed", { retryable: false });
   const cases: [string[], "unknown" | undefined][] = [
@@ -207,7 +218,7 @@ test("a write that may have been committed keeps its key, whatever the last refu
   for (const [answers, outcome] of cases) {
     let tries = 0;
     const answer = () => answers[tries++] ?? answers.at(-1) ?? "";
-    const { error } = await appendTo(t, (path) => (path === "/" ? greeting() : answer()), 3_000);
+    const { error } = await appendTo(t, (path) => (path === "/" ? greeting() : answer()), 30_000);
     assert(error instanceof Problem);
     assert.equal(error.outcome, outcome, error.message);
     assert.equal(error.idempotencyKey !== undefined, outcome === "unknown");
