@@ -157,12 +157,13 @@ async def test_a_snapshot_that_is_none_is_an_error(
 
 
 async def test_a_snapshot_is_readable_json_and_expires(client: AsyncClient, session_name: str) -> None:
-    store = BlackboardSessionStore(client, session=session_name, ttl=1, history=None)
+    store = BlackboardSessionStore(client, session=session_name, ttl=3600, history=None)
     await store.set("s1", a_session(value="é"))
     board = client.session(session_name)
     record = await board.state.get("sessions/s1")
     assert json.loads(await board.blobs.get(record["$blob"]))["session"]["state"] == {"value": "é"}
-    await board.state.wait("sessions/s1", "absent", wait=20)
+    await BlackboardSessionStore(client, session=session_name, ttl=0.2, history=None).set("s1", a_session())
+    await board.state.wait("sessions/s1", "absent", wait=60)
     assert await store.get("s1") is None
     assert "history" not in (await board.describe())["settings"]
 

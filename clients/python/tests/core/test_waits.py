@@ -28,7 +28,7 @@ from agent_blackboard import (
 )
 
 LIMIT = 0.3
-"""The time that a proxy here gives an answer, in seconds; the client asks for waits of 25 s."""
+"""The time that a proxy here gives a wait, in seconds; the client asks for waits of 25 s."""
 PAGE = b"<html>The server did not answer in time</html>"
 CUTS = {
     "504": http("504 Gateway Time-out", "text/html", PAGE),
@@ -40,7 +40,7 @@ CUTS = {
 
 @pytest.fixture(params=list(CUTS))
 def gateway(request: pytest.FixtureRequest, url: str) -> Iterator[Gateway]:
-    """A proxy that cuts every request after 0.3 s."""
+    """A proxy that cuts every wait after 0.3 s."""
     with Gateway(url, limit=LIMIT, cut=CUTS[request.param]) as gateway:
         yield gateway
 
@@ -119,7 +119,7 @@ def test_a_wait_that_is_cut_ends_at_its_own_time(make_client: Any, gateway: Gate
         session.state.wait("n", equals=2, wait=5 * LIMIT)
     assert isinstance(late.value, ConditionNotMet)
     assert late.value.current == 1
-    assert gateway.cuts > 1
+    assert gateway.cuts > 0
     with pytest.raises(TimeoutError) as late:
         session.request("GET", "trajectories", params={"min_revision": 99}, wait=5 * LIMIT)
     assert isinstance(late.value, RevisionNotReached)
@@ -128,7 +128,7 @@ def test_a_wait_that_is_cut_ends_at_its_own_time(make_client: Any, gateway: Gate
 
 def test_a_wait_over_502s_alone_is_a_timeout_in_the_end(make_client: Any, url: str, session_name: str) -> None:
     with Gateway(url, own=lambda _, __: CUTS["502"]) as gateway:
-        client = make_client(gateway.url, agent="A", timeout=0.2)
+        client = make_client(gateway.url, agent="A", timeout=1)
         begun = time.monotonic()
         with pytest.raises(TimeoutError) as late:
             client.session(session_name).state.wait("n", wait=1)

@@ -15,12 +15,14 @@ def write(client: Client, session: str, name: str, count: int) -> None:
 
 
 def work(client: Client, session: str, name: str) -> None:
-    """Take requests until all are done; tell each one taken on standard output."""
+    """Take requests until all are done, those of a killed process too; tell each one taken on standard output."""
     board = client.session(session)
     while True:
-        with board.requests.next(ttl=2.0, wait=3.0) as task:
+        with board.requests.next(ttl=6.0, wait=1.0) as task:
             if task is None:
-                return
+                if all(entry.done for entry in board.requests.entries()):
+                    return
+                continue
             print(task.seq, flush=True)
             with task.finishing() as t:
                 t.append("trajectories", {"did": task.item["n"], "by": name})
