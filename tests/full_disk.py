@@ -29,7 +29,7 @@ from board_server import Server, picture
 # Lines of the log about the disk.
 FULL, ROOMY = "the disk is full: only", "the disk has room again"
 
-BACK_S_MAX = 10.0
+BACK_S_MAX = 60.0
 DISKS = "tmpfs:24,tmpfs:64,tmpfs:260,ext4:64,ext4:260,xfs:320,btrfs:160,quota:64"
 SESSIONS = 12
 KEPT = ["kept-0", "kept-1"]

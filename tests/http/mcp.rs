@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::answer::ask;
 use crate::harness::Server;
+use crate::metrics::in_progress;
 
 /// Within arguments, names and addresses.
 const SECRET: &str = "secret-of-a-call";
@@ -81,7 +82,7 @@ async fn a_worker_that_has_left_gets_no_request() {
     let waiting = call(&server, "session=s&agent=Gone", "claim_request", r#"{"wait_s":30}"#);
     let left = tokio::time::timeout(Duration::from_millis(300), waiting.send()).await;
     assert!(left.is_err(), "nothing is there to claim");
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    in_progress(&server, 0).await;
     let board = server.board("s");
     board.post("requests", r#"{"request":"work"}"#).await.is(201);
     let claimed =

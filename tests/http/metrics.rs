@@ -37,6 +37,13 @@ async fn once(server: &Server, series: &str, holds: impl Fn(f64) -> bool) -> Str
     panic!("{series} does not come to it:\n{}", metrics(server).await)
 }
 
+/// Waits until so many requests have no answer yet, besides the one for the metrics.
+pub(crate) async fn in_progress(server: &Server, count: u32) {
+    let wanted = f64::from(count + 1);
+    let holds = |value: f64| (value - wanted).abs() < 0.5;
+    once(server, "blackboard_http_requests_in_progress", holds).await;
+}
+
 #[tokio::test]
 async fn requests_are_counted_by_method_route_and_status() {
     let server = Server::start();

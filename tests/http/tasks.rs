@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::answer::{Answer, ask};
 use crate::claims::{requested, won};
 use crate::harness::{Board, Server};
-use crate::metrics::sample;
+use crate::metrics::{in_progress, sample};
 use crate::whole::refuses;
 
 async fn entry(board: &Board, seq: u64) -> Value {
@@ -174,6 +174,7 @@ async fn a_waiting_worker_gets_what_comes() {
     };
     let linux: Vec<_> = (0..4).map(|n| waits(&format!("linux {n}"), "linux")).collect();
     let windows = waits("windows", "windows");
+    in_progress(&server, 5).await;
     sleep(Duration::from_millis(300)).await;
     for n in 1..=4 {
         let item = json!({"device":"linux","n":n}).to_string();
@@ -355,11 +356,13 @@ async fn a_waiting_worker_hears_of_the_end() {
     let board = server.made("s").await;
     let waits = || tokio::spawn(ask(claim_next(&board, "A", "?wait=30s", "")));
     let worker = waits();
+    in_progress(&server, 1).await;
     sleep(Duration::from_millis(200)).await;
     board.delete("").await.is(200);
     worker.await.unwrap().problem(404, "session-not-found");
     server.made("s").await;
     let worker = waits();
+    in_progress(&server, 1).await;
     sleep(Duration::from_millis(200)).await;
     assert!(server.stop().success());
     worker.await.unwrap().is(204);
@@ -375,8 +378,10 @@ async fn a_worker_that_leaves_takes_no_request() {
     gone.write_all(post.as_bytes()).await.unwrap();
     let mut half = TcpStream::connect(server.authority()).await.unwrap();
     half.write_all(post.as_bytes()).await.unwrap();
+    in_progress(&server, 2).await;
     sleep(Duration::from_millis(200)).await;
     let worker = tokio::spawn(ask(claim_next(&board, "B", "?wait=30s", "")));
+    in_progress(&server, 3).await;
     sleep(Duration::from_millis(200)).await;
     drop(gone);
     half.shutdown().await.unwrap();
@@ -384,7 +389,7 @@ async fn a_worker_that_leaves_takes_no_request() {
     let mut answer = [0; 12];
     half.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 204");
-    sleep(Duration::from_millis(200)).await;
+    in_progress(&server, 1).await;
     board.post("requests", "{}").await.is(201);
     let got = worker.await.unwrap();
     assert_eq!(got.is(200).json()["claim"]["agent"], "B");

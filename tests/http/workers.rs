@@ -36,7 +36,10 @@ async fn posted(board: &Board) {
     }
 }
 
-const TTL: Duration = Duration::from_millis(500);
+const TTL: Duration = Duration::from_secs(2);
+
+/// Longer than a claim lasts.
+const NAP: Duration = Duration::from_millis(2_200);
 
 /// What a worker does with its nth claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,21 @@ enum Habit {
     DiesAfter(u64),
     /// Takes longer than its claim lasts, each twentieth time.
     Slow,
+}
+
+/// Whether each request has ended: done, with a trajectory, or failed for good.
+async fn is_over(board: &Board) -> bool {
+    let done = board.get("trajectories?latest=1").await.is(200).json()["count"].as_u64();
+    if done != Some(REQUESTS - HOPELESS.len() as u64) {
+        return false;
+    }
+    for seq in HOPELESS {
+        let entry = board.get(&format!("requests/{seq}")).await.json();
+        if !entry["failed"].is_object() {
+            return false;
+        }
+    }
+    true
 }
 
 /// Works until nothing is left. Returns the requests of which a claim may have lapsed in its hands.
@@ -59,7 +77,11 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
         let claim = board.by(&name, Method::POST, "requests/claim?wait=1500ms", &body);
         let claimed = ask(claim).await;
         if claimed.status() == 204 {
-            return late;
+            // A claim that another one died with may last longer than this wait.
+            if is_over(&board).await {
+                return late;
+            }
+            continue;
         }
         claims += 1;
         let entry = claimed.is(200).json();
@@ -69,7 +91,7 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
                 late.extend(seq.as_u64());
                 return late;
             }
-            Habit::Slow if claims % 20 == 0 => sleep(Duration::from_millis(700)).await,
+            Habit::Slow if claims % 20 == 0 => sleep(NAP).await,
             Habit::Steady | Habit::DiesAfter(_) | Habit::Slow => {}
         }
         if entry["item"]["hopeless"] == true {

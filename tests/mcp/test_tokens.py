@@ -291,7 +291,7 @@ async def test_a_revoked_follower_hears_nothing(guarded: Server, shared: Board) 
 
 async def test_an_expired_worker_claims_nothing(guarded: Server, shared: Board) -> None:
     name = f"expiring-{shared.session}"
-    token = guarded.token(name, "--agent", "Mine", "--sessions", shared.session, "--expires", "2s")
+    token = guarded.token(name, "--agent", "Mine", "--sessions", shared.session, "--expires", "8s")
     async with guarded.raw(token) as raw:
         call = asyncio.create_task(texts(raw, "claim_request", {"match": {"kind": "never"}, "wait_s": 50}))
         await guarded.watchers(1)

@@ -126,7 +126,7 @@ impl World {
     /// Starts the client of a device with these tools, and programs for its shell.
     pub(crate) fn device(&self, name: &str, tools: &str, programs: &str) -> Process {
         let server = self.sandbox(name, programs);
-        self.start(&["device", name, "--server", &server, "--tools", tools, "--ttl", "2"])
+        self.start(&["device", name, "--server", &server, "--tools", tools, "--ttl", "5"])
     }
 
     /// Starts an agent with a script: for each request its decisions.
@@ -134,7 +134,7 @@ impl World {
         let path = self.home.path().join(format!("{name}.json"));
         std::fs::write(&path, script.to_string()).unwrap();
         let flags =
-            ["agent", name, "--kind", kind, "--script", path.to_str().unwrap(), "--ttl", "1"];
+            ["agent", name, "--kind", kind, "--script", path.to_str().unwrap(), "--ttl", "3"];
         self.start(&[&flags, more].concat())
     }
 

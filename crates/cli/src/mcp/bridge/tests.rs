@@ -11,8 +11,7 @@ use super::*;
 use blackboard_client::{Client, Limits};
 use blackboard_roots::Roots;
 
-const LIMITS: Limits =
-    Limits { connect: Duration::from_secs(5), silence: Duration::from_millis(300) };
+const SHORT: Duration = Duration::from_millis(300);
 
 /// A bridge to a server that takes connections and never answers.
 struct Silent {
@@ -22,10 +21,12 @@ struct Silent {
 }
 
 impl Silent {
-    async fn start() -> Self {
+    /// Given up after so long.
+    async fn start(silence: Duration) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", server.local_addr().unwrap()).parse().unwrap();
-        let client = Client::new(base, None, &Roots::System, LIMITS).unwrap();
+        let limits = Limits { connect: Duration::from_secs(5), silence };
+        let client = Client::new(base, None, &Roots::System, limits).unwrap();
         let endpoint = Endpoint::new(client, None, Identity::default()).unwrap();
         let (host, own) = duplex(1 << 20);
         let (input, output) = tokio::io::split(own);
@@ -48,7 +49,7 @@ fn request(id: usize) -> String {
 
 #[tokio::test]
 async fn a_silent_server_is_given_up() {
-    let mut silent = Silent::start().await;
+    let mut silent = Silent::start(SHORT).await;
     silent.host.write_all(request(1).as_bytes()).await.unwrap();
     let line = silent.line().await;
     assert!(line.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"#), "{line}");
@@ -59,7 +60,8 @@ async fn a_silent_server_is_given_up() {
 
 #[tokio::test]
 async fn requests_beyond_the_bound_are_refused_by_id() {
-    let mut silent = Silent::start().await;
+    // No silence is over before the last of them is there.
+    let mut silent = Silent::start(Duration::from_secs(60)).await;
     let lines: String = (0..=OPEN_MAX).map(request).collect();
     silent.host.write_all(lines.as_bytes()).await.unwrap();
     let line = silent.line().await;
@@ -69,7 +71,7 @@ async fn requests_beyond_the_bound_are_refused_by_id() {
 
 #[tokio::test]
 async fn a_closed_output_ends_the_bridge() {
-    let Silent { host, bridge, _server } = Silent::start().await;
+    let Silent { host, bridge, _server } = Silent::start(SHORT).await;
     let (mut read, mut write) = tokio::io::split(host);
     write.write_all(request(1).as_bytes()).await.unwrap();
     read.read_u8().await.unwrap();
