@@ -3,89 +3,30 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
-START_SECONDS = 60
+from agent_blackboard import testing
+
+# What was built last, unless the caller names another.
+os.environ.setdefault("BLACKBOARD_BIN", str(Path(__file__).parents[3] / "target" / "debug" / "blackboard"))
 
 
-class Server:
-    """A server process with a data directory; its port stays the same over restarts."""
+class Server(testing.Server):
+    """A server that runs from the first, and knows how much it was asked."""
 
     def __init__(self, directory: Path, *options: str) -> None:
+        super().__init__(directory, *options)
         self.directory = directory
-        self.data = directory / "data"
-        self.url = ""
-        self._options = options
-        self._log = directory / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
         self.start()
-
-    @property
-    def binary(self) -> Path:
-        return Path(os.environ.get("BLACKBOARD_BIN") or REPOSITORY / "target" / "debug" / "blackboard")
-
-    def start(self) -> None:
-        """Start the server, and wait until it listens."""
-        listen = self.url.removeprefix("http://") or "127.0.0.1:0"
-        begun = self._log.stat().st_size if self._log.exists() else 0
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("BLACKBOARD_")}
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [self.binary, "serve", "--listen", listen, "--data", self.data, "--log", "info", *self._options],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                env=environment,
-            )
-        deadline = time.monotonic() + START_SECONDS
-        while not (found := self._listening(begun)):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(self._log.read_text()[-2000:])
-            time.sleep(0.02)
-        self.url = found
-
-    def _listening(self, begun: int) -> str:
-        with self._log.open("rb") as log:
-            log.seek(begun)
-            for line in log:
-                if b'"message":"listening"' in line and line.endswith(b"\n"):
-                    return str(json.loads(line)["url"])
-        return ""
-
-    def kill(self) -> None:
-        """End the process by SIGKILL."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """End the process by SIGTERM."""
-        self._end(signal.SIGTERM)
-
-    def _end(self, number: int) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-            self._process.wait(60)
-            self._process = None
-
-    def token(self, *options: str) -> str:
-        """A new token, made by the server's command."""
-        made = subprocess.run(
-            [self.binary, "token", "create", "--data", self.data, *options], check=True, capture_output=True, text=True
-        )
-        return made.stdout.split()[-1]
 
     def requests(self) -> int:
         """The number of requests answered so far."""
-        return self._log.read_bytes().count(b'"message":"answered"')
+        return self.log().count('"message":"answered"')
 
 
 @pytest.fixture(scope="session")
