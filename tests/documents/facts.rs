@@ -157,7 +157,17 @@ fn the_options_that_the_documents_name_exist() {
 fn the_variables_that_the_documents_name_are_read() {
     let known = options().1;
     let code = texts(
-        &["src", "crates", "tests", "benches", "clients", "fuzz", ".ci", "docs/images"],
+        &[
+            "src",
+            "crates",
+            "tests",
+            "benches",
+            "clients",
+            "fuzz",
+            "packaging",
+            ".ci",
+            "docs/images",
+        ],
         &["rs", "py", "ts", "mjs", "yaml", ""],
     );
     let read_by_name: BTreeSet<&str> = words(&code, &['_']).collect();

@@ -10,6 +10,7 @@ mod bounds;
 mod commands;
 mod facts;
 mod stated;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -26,6 +26,7 @@ from ._sync.screenshots import Screenshots
 from ._sync.session import Session
 from ._sync.state import State
 from ._sync.transactions import Transaction
+from ._version import __version__ as __version__
 from ._wire import ReadOptions, WriteOptions, path
 from .errors import (
     AccessDenied,
@@ -53,8 +54,6 @@ from .errors import (
 )
 from .prompts import AnthropicPart, ChatPart, GeminiPart, Prompt, ResponsesPart
 from .values import Answer, Appended, Blob, Entry, Event, Notice, Page, StateValue, TransactionResult, Written
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",

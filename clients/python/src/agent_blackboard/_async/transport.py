@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from .._backend import async_sleep
+from .._version import __version__
 from .._wire import Backoff, query
 from ..errors import BlackboardError, ConnectionFailed, IncompatibleServer, Problem, UnexpectedAnswer, problem
 from ..values import Answer
@@ -74,7 +75,7 @@ class AsyncTransport:
         self.retry = retry
         self._connect_timeout = connect_timeout
         self._compatible = False
-        every = {"User-Agent": "agent-blackboard/0.1.0", **(headers or {})}
+        every = {"User-Agent": f"agent-blackboard/{__version__}", **(headers or {})}
         if token is not None:
             every["Authorization"] = f"Bearer {checked_token(token)}"
         # Certificates are loaded for TLS only: that takes longer than a call.
