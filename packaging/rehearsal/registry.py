@@ -14,9 +14,10 @@ class Registry:
     """Serves each .tgz of a folder as a version of its package; anything else is unknown."""
 
     def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.archives = {path.name: path for path in folder.glob("*.tgz")}
+        self.packages = self.described()
 
     def __enter__(self) -> "Registry":
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -32,7 +33,10 @@ class Registry:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 name = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path.removeprefix("/"))
-                found = registry.archive(name) if name.endswith(".tgz") else registry.described(name)
+                if name in registry.archives:
+                    found = registry.archives[name].read_bytes()
+                else:
+                    found = registry.packages.get(name)
                 self.send_response(404 if found is None else 200)
                 body = b"{}" if found is None else found
                 self.send_header("Content-Length", str(len(body)))
@@ -44,20 +48,17 @@ class Registry:
 
         return Handler
 
-    def archive(self, name: str) -> bytes | None:
-        known = {path.name: path for path in self.folder.glob("*.tgz")}
-        return known[name].read_bytes() if name in known else None
-
-    def described(self, name: str) -> bytes | None:
-        versions = {}
-        for path in sorted(self.folder.glob("*.tgz")):
+    def described(self) -> dict[str, bytes]:
+        """What a registry says of each package: its versions, each a package.json with its archive, and the latest."""
+        versions: dict[str, dict[str, dict]] = {}
+        for path in self.archives.values():
             with tarfile.open(path) as archive:
                 about = json.load(archive.extractfile("package/package.json"))
-            if about["name"] == name:
-                digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
-                about["dist"] = {"tarball": f"{self.url}/{path.name}", "integrity": f"sha512-{digest}"}
-                versions[about["version"]] = about
-        if not versions:
-            return None
-        latest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
-        return json.dumps({"name": name, "versions": versions, "dist-tags": {"latest": latest}}).encode()
+            digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+            about["dist"] = {"tarball": f"{self.url}/{path.name}", "integrity": f"sha512-{digest}"}
+            versions.setdefault(about["name"], {})[about["version"]] = about
+        found = {}
+        for name, of_package in versions.items():
+            latest = max(of_package, key=lambda version: [int(part) for part in version.split(".")])
+            found[name] = {"name": name, "versions": of_package, "dist-tags": {"latest": latest}}
+        return {name: json.dumps(about).encode() for name, about in found.items()}

@@ -17,7 +17,7 @@ from .registry import Registry
 
 @dataclasses.dataclass
 class Packages:
-    """The packages of a version and of a lower one, and where they are tried."""
+    """The packages of a version and of a lower one, and where they are tried; in a quick one a .deb alone has both."""
 
     scratch: pathlib.Path
     old: pathlib.Path
@@ -81,23 +81,23 @@ class Way:
 
     def rehearse(self, packages: Packages, data: pathlib.Path) -> float:
         begun = time.monotonic()
-        self.install(packages.old)
+        self.install(packages.new if packages.is_quick else packages.old)
         with Process(self.command, data) as server:
-            board = Board(server.url)
-            board.post("before the upgrade")
+            Board(server.url).post("at first")
             seconds = time.monotonic() - begun
+        if not packages.is_quick:
+            self.upgrade(packages)
+        expect(packages.new_version, self.version(), "version")
         with Process(self.command, data) as server:
-            Board(server.url).has("before the upgrade")
-        expect(packages.old_version, self.version(), "version")
-        self.install(packages.new)
-        expect(packages.new_version, self.version(), "version after the upgrade")
-        with Process(self.command, data) as server:
-            Board(server.url).has("before the upgrade")
-            Board(server.url).post("after the upgrade")
+            Board(server.url).has("at first")
         self.remove()
         expect(False, self.command.exists(), "the command after the removal")
         expect(True, (data / "blackboard.db").exists(), "the data after the removal")
         return seconds
+
+    def upgrade(self, packages: Packages) -> None:
+        expect(packages.old_version, self.version(), "version before the upgrade")
+        self.install(packages.new)
 
 
 def wheel(packages: Packages) -> Figures:
@@ -252,27 +252,27 @@ def deb(packages: Packages) -> Figures:
 
 
 def tarball(packages: Packages) -> Figures:
-    old, new = one(packages.old, "*.tar.gz"), one(packages.new, "*.tar.gz")
+    new = one(packages.new, "*.tar.gz")
+    first = new if packages.is_quick else one(packages.old, "*.tar.gz")
     local = "/usr/local"
 
-    def unpack(place: str) -> None:
+    def unpack(archive: pathlib.Path) -> None:
+        place = archive.relative_to(packages.scratch)
         system.run("tar", "-xzf", f"/mnt/{place}", "-C", local, "--strip-components=1")
 
     with booted(packages, "tarball") as system:
         begun = time.monotonic()
-        unpack(f"old/{old.name}")
+        unpack(first)
         seconds = served(system, begun)
         with Unit(system, "blackboard") as service:
             board = Board(service.url, system.run("cat", "/var/lib/blackboard/data/admin-token").strip())
-            board.post("before the upgrade")
-            unpack(f"new/{new.name}")
+            board.post("at first")
+            unpack(new)
             system.run("systemctl", "restart", "blackboard")
-            board.has("before the upgrade")
+            board.has("at first")
         with tarfile.open(new) as archive:
             files = [entry.name.split("/", 1)[1] for entry in archive if entry.isfile()]
         system.run("rm", *(f"{local}/{file}" for file in files))
-        expect(
-            1, system.ask("test", "-e", f"{local}/bin/blackboard").returncode, "the command after the removal is there"
-        )
+        expect(1, system.ask("test", "-e", f"{local}/bin/blackboard").returncode, "the command after the removal")
         system.run("test", "-e", "/var/lib/blackboard/data/blackboard.db")
     return Figures(new.stat().st_size, seconds)
