@@ -57,12 +57,8 @@ def run(*command: object, **environment: str) -> str:
 
 
 def clean() -> dict[str, str]:
-    """The environment without settings of Blackboard and of Python's packages."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("BLACKBOARD_", "PYTHON", "PIP_", "UV_"))
-    }
+    """The environment without settings of servers and of the caller's Python."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("BLACKBOARD_", "PYTHON"))}
 
 
 def expect(wanted: object, found: object, what: str) -> None:
@@ -102,8 +98,8 @@ class Way:
 
 def wheel(packages: Packages) -> Figures:
     venv = packages.scratch / "venv"
-    run(sys.executable, "-m", "venv", venv)
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    run(sys.executable, "-m", "venv", "--without-pip", venv)
+    pip = [sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "--disable-pip-version-check", "--quiet"]
 
     def install(folder: pathlib.Path) -> None:
         run(*pip, "install", "--no-index", "--find-links", folder, "--upgrade", "blackboard-server")
