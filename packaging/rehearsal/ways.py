@@ -14,6 +14,8 @@ from . import debian
 from .board import Board, Process, Unit
 from .registry import Registry
 
+ROOT = pathlib.Path(__file__).parents[2]
+
 
 @dataclasses.dataclass
 class Packages:
@@ -138,7 +140,7 @@ def client(packages: Packages) -> None:
     """The Python client with its extra, and its server for tests."""
     wheels, venv = packages.scratch / "client", packages.scratch / "venv-client"
     uv = [sys.executable, "-m", "uv"]
-    run(*uv, "build", "--quiet", "--wheel", "--out-dir", wheels, "clients/python")
+    run(*uv, "build", "--quiet", "--wheel", "--out-dir", wheels, ROOT / "clients" / "python")
     run(
         sys.executable,
         "-m",
