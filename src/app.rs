@@ -34,6 +34,7 @@ use crate::mcp;
 use crate::owner_files;
 use crate::service::{LoadError, Options, QaSession, SearchPlace, Service};
 use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
+use crate::systemd::Notice;
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
 use crate::ui;
 
@@ -109,8 +110,8 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The first token could not be created.
-    #[error("cannot create the first token")]
+    /// The first token could not be created, or read from its file.
+    #[error("cannot set up the first token")]
     FirstToken(#[from] FirstTokenError),
     /// A server without tokens would be open to everybody who can reach the address.
     #[error(
@@ -145,6 +146,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     let may_have_tokens = config.require_token || config.admin_token_file.is_some();
     let is_there = config.store.is_some()
         || SqliteStore::is_in(&config.data)
+            .map_err(|error| owner_files::explained(&config.data, error))
             .map_err(|source| Error::Unreadable { data: config.data.clone(), source })?;
     refuse_exposure(&config, may_have_tokens || is_there)?;
     let listener = bind(config.listen)?;
@@ -183,13 +185,15 @@ pub async fn run(config: Config) -> Result<(), Error> {
         page = %format_args!("http://{address}{}", ui::PATH),
         docs = %format_args!("http://{address}/docs"),
         store = %place(&config),
-        sessions = service.status().sessions,
+        // Over PostgreSQL none is known before it is asked for.
+        sessions = config.store.is_none().then(|| service.status().sessions),
         tokens = if tokens.are_required() { "required" } else { "not required" },
         "listening"
     );
     if let Some((_, address)) = &metrics {
         tracing::info!(target: LISTENING, url = %format_args!("http://{address}/metrics"), "serving metrics");
     }
+    Notice::Ready.send();
     let serving = Box::pin(serve(listener, router, limits, shutdown.clone()));
     let controlled = answer_commands(socket, &service, tokens.clone(), shutdown.clone());
     let observing = OptionFuture::from(
@@ -357,9 +361,14 @@ fn start(config: &Config) -> Result<(Service, Tokens, Logins), Error> {
 
 /// Returns the error of a store that cannot be read.
 fn unreadable(config: &Config, source: StoreError) -> Error {
-    match &config.store {
-        Some(url) => Error::Service { url: url.to_string(), source },
-        None => Error::Store { data: config.data.clone(), source },
+    let data = &config.data;
+    match (&config.store, source) {
+        (Some(url), source) => Error::Service { url: url.to_string(), source },
+        (None, StoreError::Io { path, source }) => {
+            let source = StoreError::Io { path, source: owner_files::explained(data, source) };
+            Error::Store { data: data.clone(), source }
+        }
+        (None, source) => Error::Store { data: data.clone(), source },
     }
 }
 
@@ -465,6 +474,7 @@ impl Signals {
             _ = self.interrupt.recv() => "SIGINT",
         };
         tracing::info!(signal = name, "stopping");
+        Notice::Stopping.send();
         shutdown.cancel();
     }
 }

@@ -5,6 +5,7 @@ pub mod app;
 pub mod commands;
 pub mod config;
 pub mod descriptors;
+mod systemd;
 pub mod telemetry;
 
 pub use blackboard_api as api;

@@ -10,7 +10,7 @@ use uuid::Builder;
 
 use super::{AuthError, InvalidSecret, NewToken, Scope, Secret, TokenId, Tokens, Unauthorized};
 use blackboard_board::{InvalidName, TokenName};
-use blackboard_owner_files::FILE_MODE;
+use blackboard_owner_files::{FILE_MODE, explained};
 
 /// The file in the data directory that holds a generated first token.
 pub const ADMIN_TOKEN_FILE: &str = "admin-token";
@@ -44,7 +44,11 @@ pub enum FirstTokenError {
         source: InvalidSecret,
     },
     /// The token in the file was revoked, and stays revoked.
-    #[error("the token in {} was revoked; use another one", path.display())]
+    #[error(
+        "the token in {0} was revoked, and stays invalid; type another one into the file: printf 'bb_%s' \
+         \"$(openssl rand -base64 32 | tr '+/' '-_' | tr -d =)\" >{0}",
+        path.display()
+    )]
     Revoked {
         /// The file.
         path: PathBuf,
@@ -167,5 +171,5 @@ fn write(path: &Path, secret: &Secret) -> io::Result<()> {
 }
 
 fn file_error(path: &Path, source: io::Error) -> FirstTokenError {
-    FirstTokenError::File { path: path.to_owned(), source }
+    FirstTokenError::File { path: path.to_owned(), source: explained(path, source) }
 }

@@ -1,8 +1,10 @@
 //! Files and directories for their owner alone, whatever the directory above them and the umask allow.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::Path;
 
 /// The mode of a file.
@@ -63,5 +65,82 @@ pub fn remove(path: &Path) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Adds to a lack of permission who lacks it, to whom `path` belongs, and what to type. Other errors stay as they are.
+pub fn explained(path: &Path, error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let known = path.ancestors().find_map(|above| Some((above, fs::metadata(above).ok()?)));
+    let Some((found, metadata)) = known else { return error };
+    let user = rustix::process::geteuid().as_raw();
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    let remedy = remedy(&path, found, &metadata, user);
+    let why = format!(
+        "{error}: the process runs as user {user}, and {} belongs to user {owner} with mode {mode:04o}{remedy}",
+        found.display()
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// The command that gives `path` to a user. Directories above it may be the system's, and are never given away.
+fn remedy(path: &Path, found: &Path, metadata: &Metadata, user: u32) -> String {
+    let shown = path.display();
+    let command = if found != path && metadata.mode() & 0o001 == 0 {
+        return String::new();
+    } else if found != path {
+        format!("sudo install -d -m 700 -o {user} {shown}")
+    } else if metadata.uid() == user {
+        format!("chmod u+rwX {shown}")
+    } else if metadata.is_dir() {
+        format!("sudo chown -R {user} {shown}")
+    } else {
+        format!("sudo chown {user} {shown}")
+    };
+    format!("; type '{command}' (for a container on its host, with the path that is mounted there)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied() -> io::Error {
+        io::Error::from(io::ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn a_lack_of_permission_names_owner_mode_and_command() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("token");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o040)).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let said = explained(&file, denied()).to_string();
+        assert!(said.contains(&format!("belongs to user {user} with mode 0040")), "{said}");
+        let metadata = fs::metadata(&file).unwrap();
+        let other = user + 1;
+        let said = remedy(&file, &file, &metadata, other);
+        assert!(said.contains(&format!("'sudo chown {other} {}'", file.display())), "{said}");
+    }
+
+    #[test]
+    fn no_directory_above_a_missing_one_is_given_away() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
+        let data = home.path().join("board").join("data");
+        let said = explained(&data, denied()).to_string();
+        let user = rustix::process::geteuid().as_raw();
+        let command = format!("'sudo install -d -m 700 -o {user} {}'", data.display());
+        assert!(said.contains(&command) && !said.contains("chown"), "{said}");
+    }
+
+    #[test]
+    fn other_errors_are_not_explained() {
+        let said = explained(Path::new("/"), io::Error::from(io::ErrorKind::NotFound));
+        assert_eq!(said.kind(), io::ErrorKind::NotFound);
+        assert!(!said.to_string().contains("user"));
     }
 }

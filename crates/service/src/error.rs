@@ -104,9 +104,7 @@ pub enum ServiceError {
     #[error("{}", StoreError::Malformed)]
     Malformed,
     /// There is no room on the disk.
-    #[error(
-        "the disk is full; until there is room only deletions are possible, and over PostgreSQL nothing is"
-    )]
+    #[error("the disk is full: until there is room, nothing but a deletion can succeed")]
     StoreFull,
     /// The session's stored history cannot be read.
     #[error(
