@@ -46,10 +46,8 @@ fn address(socket: &OsStr) -> io::Result<SocketAddr> {
     SocketAddr::from_pathname(socket)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use std::os::linux::net::SocketAddrExt as _;
-
     use super::*;
 
     fn received(socket: &UnixDatagram) -> Vec<u8> {
@@ -69,8 +67,11 @@ mod tests {
         assert_eq!(received(&socket), b"STOPPING=1");
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn notices_reach_an_abstract_address() {
+        use std::os::linux::net::SocketAddrExt as _;
+
         let name = format!("blackboard-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap());
         let socket = socket.unwrap();

@@ -59,7 +59,7 @@ CONTINUE = r"""
 cgroups=$1
 shift
 cd /mnt/new
-mkdir -p old
+mkdir -p before
 mount -t proc proc proc
 if [ "$cgroups" = own ]; then
     # Nothing in there changes the machine's kernel.
@@ -83,8 +83,8 @@ mount -t tmpfs -o mode=755 tmpfs run
 # sudo asks for the name of the machine, and nothing here answers for others.
 echo "127.0.0.1 localhost $(hostname)" >etc/hosts
 echo "# no name servers" >etc/resolv.conf
-pivot_root . old
-umount -l /old
+pivot_root . before
+umount -l /before
 # As systemd does where it is no container: a service's credentials are mounted by another process.
 [ "$cgroups" = all ] || mount --make-rshared /
 ip link set lo up
@@ -184,7 +184,7 @@ class House:
         deadline = time.monotonic() + START_S_MAX
         while time.monotonic() < deadline and self.outer.poll() is None:
             found = children.read_text().split()
-            if found and Path(f"/proc/{found[0]}/root/usr/bin/docker").exists():
+            if found and Path(f"/proc/{found[0]}/root/before").exists():
                 return int(found[0])
             time.sleep(0.05)
         self.end()

@@ -133,7 +133,7 @@ def bind_mount(stage: Stage) -> None:
     stage.see("docker run --name bare --volume ./made-by-docker:/data blackboard:0.1.0", fails=True)
     stage.see("docker logs bare", "runs as user 10001, and /data belongs to user 0 with mode 0755")
     stage.see("docker logs bare", "'sudo chown -R 10001 /data'")
-    stage.paste(OPERATIONS, "Bind mounts, rootless engines, Podman", 0)
+    stage.paste(OPERATIONS, "Bind mounts", 0)
     stage.until("curl -s http://127.0.0.1:8735/readyz", '"status":"ok"')
     stage.see("docker rm --force bare bound >/dev/null")
 
