@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io, net::SocketAddr};
 
-use axum::http::HeaderMap;
 use futures_util::future::OptionFuture;
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -25,18 +24,17 @@ use crate::config::{Config, Search, SyncPolicy};
 use crate::control;
 use crate::control::Socket;
 use crate::descriptors::fit_connections;
+use crate::doors::{doors, page};
 use crate::error_chain::Chain;
 use crate::http::{
-    ConnectionLimits, Door, EdgeOptions, Page, PublicUrl, Routes, Streams, edge, observation,
-    router, serve,
+    ConnectionLimits, EdgeOptions, Page, PublicUrl, Routes, Streams, edge, observation, router,
+    serve,
 };
-use crate::mcp;
 use crate::owner_files;
 use crate::service::{LoadError, Options, QaSession, SearchPlace, Service};
-use crate::store::{PostgresStore, SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
+use crate::store::{SqliteOptions, SqliteStore, Store, StoreError, SyncLevel};
 use crate::systemd::Notice;
 use crate::telemetry::{FIRST_TOKEN, LISTENING};
-use crate::ui;
 
 /// The time for open requests to finish at shutdown. Together with the writer and the store, the server stops within
 /// 10 s.
@@ -163,7 +161,9 @@ pub async fn run(config: Config) -> Result<(), Error> {
     };
     let observed = edge(observation(service.clone()), edge_options.clone(), service.clone());
     let streams = Streams::new(config.streams_max);
-    let routes = routes(&service, &tokens, logins, config.public_url.clone(), streams);
+    let page = page(logins);
+    let path_of_page = page.as_ref().map(|page| page.path);
+    let routes = routes(&service, &tokens, page, config.public_url.clone(), streams);
     let router = edge(routes, edge_options, service.clone());
     let limits = ConnectionLimits {
         connections_max: fit_connections(config.connections_max),
@@ -182,7 +182,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
         target: LISTENING,
         version = env!("CARGO_PKG_VERSION"),
         url = %format_args!("http://{address}"),
-        page = %format_args!("http://{address}{}", ui::PATH),
+        page = path_of_page.map(|path| display(format!("http://{address}{path}"))),
         docs = %format_args!("http://{address}/docs"),
         store = %place(&config),
         // Over PostgreSQL none is known before it is asked for.
@@ -223,19 +223,11 @@ fn place(config: &Config) -> String {
 fn routes(
     service: &Service,
     tokens: &Tokens,
-    logins: Logins,
+    page: Option<Page>,
     public_url: Option<PublicUrl>,
     streams: Streams,
 ) -> Routes {
-    let doors = vec![Door { name: "mcp", path: mcp::PATH, answer: mcp::answer(service) }];
-    router(service.clone(), tokens.clone(), public_url, streams, doors, Some(page(logins)))
-}
-
-/// Returns the web page, whose logins are a second source of callers for the guard.
-fn page(logins: Logins) -> Page {
-    let routes = ui::routes(logins.clone());
-    let credentials = Arc::new(move |headers: &HeaderMap| ui::caller(&logins, headers));
-    Page { name: "ui", path: ui::PATH, routes, credentials }
+    router(service.clone(), tokens.clone(), public_url, streams, doors(service), page)
 }
 
 /// Opens the control socket. The server runs without one if that fails.
@@ -301,9 +293,7 @@ fn listen(socket: TcpSocket, listen: SocketAddr) -> Result<(TcpListener, SocketA
 /// Opens the store, and returns it with its clock.
 fn open(config: &Config) -> Result<(Arc<dyn Store>, Clock), Error> {
     if let Some(url) = &config.store {
-        let store = PostgresStore::open(url).map_err(|source| unreadable(config, source))?;
-        let clock = Clock::of_store(store.time());
-        return Ok((Arc::new(store), clock));
+        return url.open().map_err(|source| unreadable(config, source));
     }
     let sync = match config.sync {
         SyncPolicy::Full => SyncLevel::Full,

@@ -5,6 +5,7 @@ pub mod app;
 pub mod commands;
 pub mod config;
 pub mod descriptors;
+mod doors;
 mod systemd;
 pub mod telemetry;
 
@@ -17,6 +18,7 @@ pub use blackboard_control as control;
 pub use blackboard_error_chain as error_chain;
 pub use blackboard_fairness as fairness;
 pub use blackboard_http as http;
+#[cfg(feature = "mcp")]
 pub use blackboard_mcp as mcp;
 pub use blackboard_metrics as metrics;
 use blackboard_owner_files as owner_files;
@@ -24,4 +26,5 @@ pub use blackboard_printable as printable;
 pub use blackboard_prompt as prompt;
 pub use blackboard_service as service;
 pub use blackboard_store as store;
+#[cfg(feature = "page")]
 pub use blackboard_ui as ui;

@@ -11,8 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The server's own modules from the top down; one may use those below it, never one beside it. Below them are the crates.
-const LAYERS: [&[&str]; 4] =
-    [&["main"], &["commands"], &["app"], &["config", "telemetry", "descriptors", "systemd"]];
+const LAYERS: [&[&str]; 4] = [
+    &["main"],
+    &["commands"],
+    &["app"],
+    &["config", "telemetry", "descriptors", "doors", "systemd"],
+];
 
 /// The crates from the top down, of which the same is true.
 const CRATES: [&[&str]; 8] = [

@@ -111,6 +111,11 @@ def counted(results: Results) -> list[list[str]]:
     return rows
 
 
+def middle(results: Results, key: str, *names: str) -> list[float]:
+    """The medians of a turn."""
+    return [median(of_turn(results, key, name)) for name in names]
+
+
 def absolute(results: Results) -> list[list[str]]:
     """A row a turn: what was done how often, how fast and at what cost."""
     rows = []

@@ -6,6 +6,7 @@ import figures
 import plot
 from counters import EVENTS
 from figures import Figure, Results
+from turns import CONNECTIONS
 
 
 METHOD = """\
@@ -47,19 +48,19 @@ how each figure is made; `benches/http/run --all` makes all of this anew.
 HEADLINES = """\
 ## How fast
 
-Measured on {date} on one machine ({machine}); [performance](docs/performance.md) has all figures.
+On one machine ({machine}) that the load shares, {date}; [performance](docs/performance.md) has all figures.
+A restart with 1,000,000 compacted commits takes {restart}.
 
 {table}
 """
 
-# Of the figures, by the beginnings of their titles.
-HEADLINE_TITLES = (
-    "Durable POST of an 800 B item / bare axum",
-    "GET prompt of 1,000 items",
-    "Append to a board of 1,000,000 items",
-    "Bytes on disk",
-    "Restart with 1,000,000",
-)
+# The turns of the README's table: what each did, and the ratio with its turn of comparison, by the beginning of its title.
+HEADLINE_TURNS = {
+    "post": ("Durable POST of an 800 B item", "Durable POST of an 800 B item / bare axum", "a bare axum POST"),
+    "add": ("PATCH that adds to a number", "`add` on one path", "that durable POST"),
+    "page": ("GET a page of 100 entries", "GET a page of 100 entries", "a static body of the same bytes"),
+    "prompt": ("GET the prompt of 1,000 items", "GET prompt of 1,000 items / static", "a static body of the same bytes"),
+}
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -138,19 +139,41 @@ def others(found: list[Figure]) -> list[str]:
     ]
 
 
-def section(template: str, results: Results, titles: tuple[str, ...] = ("",)) -> str:
-    """The figures whose titles begin so, in that form."""
+def machine(results: Results) -> str:
     facts = dict(results.machine)
-    everything = figures.ratios(results) + figures.scales(results)
-    shown = [f for f in everything if f.bar and f.value is not None and f.title.startswith(titles)]
     cores = facts["cores"].partition(",")[0]
-    machine = f"{facts['CPU']}, {cores} cores, {facts['memory']}, {facts['data on'].partition(' ')[0]}"
-    rows = [[f.title, f.measured(), f.wanted()] for f in shown]
-    return template.format(
+    return f"{facts['CPU']}, {cores} cores, {facts['memory']}, {facts['data on'].partition(' ')[0]}"
+
+
+def performance(results: Results) -> str:
+    """The figures that have a bar."""
+    everything = figures.ratios(results) + figures.scales(results)
+    rows = [[f.title, f.measured(), f.wanted()] for f in everything if f.bar and f.value is not None]
+    return PERFORMANCE.format(
         date=results.date,
-        machine=machine,
+        machine=machine(results),
         rounds=results.rounds,
         table=table(["", "measured", "aim"], rows),
+    )
+
+
+def beginning(found: list[Figure], title: str) -> Figure:
+    return next(f for f in found if f.title.startswith(title))
+
+
+def headlines(results: Results) -> str:
+    """Requests a second and their times, each beside its ratio."""
+    ratios, rows = figures.ratios(results), []
+    for key, (does, title, beside) in HEADLINE_TURNS.items():
+        per_second, p50, p99 = figures.middle(results, key, "per_second", "p50_ms", "p99_ms")
+        times = f"{figures.number(p50)} ms, {figures.number(p99)} ms"
+        ratio = f"{beginning(ratios, title).measured()} of {beside}"
+        rows.append([does, f"{per_second:,.0f}", times, ratio])
+    return HEADLINES.format(
+        date=results.date,
+        machine=machine(results),
+        restart=beginning(figures.scales(results), "Restart with 1,000,000").measured(),
+        table=table([f"{CONNECTIONS} connections", "requests/s", "p50, p99", "beside"], rows),
     )
 
 
@@ -170,7 +193,7 @@ def write(results: Results, folder: Path, root: Path, into: Path, item_bytes: in
     folder.joinpath("results.svg").write_text(plot.svg(results))
     (into / "docs").mkdir(exist_ok=True)
     for path, marker, text in (
-        ("README.md", "headlines", section(HEADLINES, results, HEADLINE_TITLES)),
-        ("docs/performance.md", "figures", section(PERFORMANCE, results)),
+        ("README.md", "headlines", headlines(results)),
+        ("docs/performance.md", "figures", performance(results)),
     ):
         (into / path).write_text(replaced((root / path).read_text(), marker, text))

@@ -16,7 +16,7 @@ use crate::config::StoreUrlParser;
 use crate::control;
 use crate::control::{AskError, Asking, Request, converse};
 use crate::service::{LoadError, Options, Service};
-use crate::store::{PostgresStore, PostgresUrl, SqliteStore, Store, StoreError};
+use crate::store::{PostgresUrl, SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
@@ -143,9 +143,8 @@ impl Directory {
     /// Opens the sessions of a service, beside the servers that use it.
     fn answer_from(&self, url: &PostgresUrl, options: Options) -> Result<Answering, Unanswered> {
         let failed = |source| Unanswered::Service { url: url.to_string(), source };
-        let store = PostgresStore::open(url).map_err(failed)?;
-        let clock = Clock::of_store(store.time());
-        Here::open(Arc::new(store), clock, options, failed)
+        let (store, clock) = url.open().map_err(failed)?;
+        Here::open(store, clock, options, failed)
     }
 
     fn answer_by(

@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines of README and architecture.
-const LINES_MAX: usize = 200;
+/// The most lines of what is read first.
+const LINES_MAX: [(&str, usize); 2] = [("README.md", 120), ("src/ARCHITECTURE.md", 200)];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -182,9 +182,9 @@ fn every_finding_has_its_form_and_its_row() {
 
 #[test]
 fn readme_and_architecture_stay_short() {
-    for name in ["README.md", "src/ARCHITECTURE.md"] {
+    for (name, most) in LINES_MAX {
         let lines = fs::read_to_string(root().join(name)).unwrap().lines().count();
-        assert!(lines <= LINES_MAX, "{name} has {lines} lines");
+        assert!(lines <= most, "{name} has {lines} lines");
     }
 }
 

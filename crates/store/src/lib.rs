@@ -14,8 +14,11 @@ mod types;
 
 mod options;
 mod pinned;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+#[cfg(not(feature = "postgres"))]
+mod without_postgres;
 
 use std::ops::ControlFlow;
 
@@ -26,6 +29,7 @@ pub use embedded::EmbeddedStore;
 pub use files::destination::{vacant_dir, vacant_file};
 pub use options::{FREE_BYTES_MIN, FREE_PART, SqliteOptions, SyncLevel};
 pub use pinned::Pinned;
+#[cfg(feature = "postgres")]
 pub use postgres::{
     POSTGRES_CHECKERS_MAX, POSTGRES_READERS_MAX, POSTGRES_SNAPSHOTS_MAX, POSTGRES_WRITERS_MAX,
     PostgresStore, PostgresUrl,
@@ -45,6 +49,8 @@ pub use types::stored::{
     Copied, FileBytes, FreeSpace, Health, IsOver, JournalId, LogoutRow, NameRow, PageMax, Record,
     Stored, StoredBlob, StoredSession, SummaryRow, TokenRow,
 };
+#[cfg(not(feature = "postgres"))]
+pub use without_postgres::PostgresUrl;
 
 /// An engine that stores histories and blobs.
 ///

@@ -50,6 +50,7 @@ use super::{
     TextStore, TokenRow,
 };
 use blackboard_board::{Epoch, Revision, SessionId, Timestamp};
+use blackboard_clock::Clock;
 use blackboard_error_chain::Chain;
 use blackboard_metrics as metrics;
 
@@ -65,6 +66,19 @@ pub struct PostgresStore {
     pulse: Arc<Pulse>,
     is_closed: AtomicBool,
     fresh: Fresh,
+}
+
+impl PostgresUrl {
+    /// Connects to the service, and returns the store with its clock. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`PostgresStore::open`].
+    pub fn open(&self) -> Result<(Arc<dyn Store>, Clock), StoreError> {
+        let store = PostgresStore::open(self)?;
+        let clock = Clock::of_store(store.time());
+        Ok((Arc::new(store), clock))
+    }
 }
 
 impl PostgresStore {

@@ -43,6 +43,7 @@ pub enum PostgresError {
         "the address leads to a pooler in statement mode, which takes no transaction. Set the pooler's mode to session \
          (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself"
     )]
+    #[cfg(feature = "postgres")]
     StatementPooler(#[source] tokio_postgres::Error),
     /// The database cannot store all texts.
     #[error("the database has the encoding {found}: create one with ENCODING 'UTF8'")]
@@ -83,5 +84,6 @@ pub enum PostgresError {
     Runtime(#[from] std::io::Error),
     /// A statement failed.
     #[error("PostgreSQL failed")]
+    #[cfg(feature = "postgres")]
     Server(#[source] tokio_postgres::Error),
 }

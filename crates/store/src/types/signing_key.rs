@@ -45,6 +45,7 @@ impl SigningKey {
     }
 
     /// Returns the bytes of a new key.
+    #[cfg(feature = "postgres")]
     pub(crate) fn random_bytes() -> [u8; 32] {
         random()
     }
