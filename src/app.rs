@@ -178,18 +178,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     };
     // The line below tells clients that the server is ready, so the control socket opens before it.
     let socket = if config.store.is_none() { control_socket(&config.data) } else { None };
-    tracing::info!(
-        target: LISTENING,
-        version = env!("CARGO_PKG_VERSION"),
-        url = %format_args!("http://{address}"),
-        page = path_of_page.map(|path| display(format!("http://{address}{path}"))),
-        docs = %format_args!("http://{address}/docs"),
-        store = %place(&config),
-        // Over PostgreSQL none is known before it is asked for.
-        sessions = config.store.is_none().then(|| service.status().sessions),
-        tokens = if tokens.are_required() { "required" } else { "not required" },
-        "listening"
-    );
+    announce(&config, address, path_of_page, &service, &tokens);
     if let Some((_, address)) = &metrics {
         tracing::info!(target: LISTENING, url = %format_args!("http://{address}/metrics"), "serving metrics");
     }
@@ -211,6 +200,28 @@ pub async fn run(config: Config) -> Result<(), Error> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Logs the line by which people and clients know that the server is ready.
+fn announce(
+    config: &Config,
+    address: SocketAddr,
+    path_of_page: Option<&str>,
+    service: &Service,
+    tokens: &Tokens,
+) {
+    tracing::info!(
+        target: LISTENING,
+        version = env!("CARGO_PKG_VERSION"),
+        url = %format_args!("http://{address}"),
+        page = path_of_page.map(|path| display(format!("http://{address}{path}"))),
+        docs = %format_args!("http://{address}/docs"),
+        store = %place(config),
+        // Over PostgreSQL none is known before it is asked for.
+        sessions = config.store.is_none().then(|| service.status().sessions),
+        tokens = if tokens.are_required() { "required" } else { "not required" },
+        "listening"
+    );
 }
 
 /// Returns the place of the store, without secrets.

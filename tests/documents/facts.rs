@@ -15,8 +15,17 @@ use crate::bounds::{constant, quantity};
 use crate::{blocks, documents, files, is_table, root, spans};
 
 /// Options in sentences that are not of `blackboard`, or only with a feature.
-const OTHER_OPTIONS: [&str; 7] =
-    ["--features", "--long", "--model", "--model-name", "--otlp-endpoint", "--script", "--upgrade"];
+const OTHER_OPTIONS: [&str; 9] = [
+    "--features",
+    "--long",
+    "--model",
+    "--model-name",
+    "--otlp-endpoint",
+    "--retry-all-errors",
+    "--script",
+    "--upgrade",
+    "--userns",
+];
 
 /// Routes of other servers that documents name, and files behind an ellipsis.
 const OTHER_ROUTES: [&str; 2] = ["chat/completions", "agent-blackboard-0.1.0.tgz"];
