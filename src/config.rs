@@ -90,7 +90,8 @@ pub struct Config {
     )]
     pub allowed_hosts: AllowedHosts,
 
-    /// Networks or addresses of proxies, separated by commas, such as 10.0.0.0/8: their X-Forwarded-For names the client; that of others is ignored
+    /// Networks or addresses of proxies, separated by commas, such as 10.0.0.0/8, whose X-Forwarded-For names the
+    /// client; the header is ignored from anyone else
     #[arg(
         long,
         env = "BLACKBOARD_TRUSTED_PROXIES",
@@ -100,7 +101,8 @@ pub struct Config {
     )]
     pub trusted_proxies: TrustedProxies,
 
-    /// URL of this server as seen from outside, http or https, optionally with a path: the prefix of signed image addresses for a model's provider, which are valid for one to two days
+    /// URL of this server as seen from outside, http or https, optionally with a path: prompts then have signed image
+    /// URLs below it, valid for one to two days, which a model's provider can open
     #[arg(long, env = "BLACKBOARD_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<PublicUrl>,
 
@@ -108,7 +110,8 @@ pub struct Config {
     #[arg(long, env = "BLACKBOARD_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
-    /// Require a token for every request; the first one of a data directory is created in its file admin-token
+    /// Require a token for every request; the first start creates an admin token in the data directory's file
+    /// admin-token
     #[arg(long, env = "BLACKBOARD_REQUIRE_TOKEN", value_parser = BoolishValueParser::new())]
     pub require_token: bool,
 
@@ -158,15 +161,17 @@ pub struct Config {
     )]
     pub session_blob_bytes_max: ByteSize,
 
-    /// Approximate memory for sessions, in bytes or with KiB, MiB, GiB or TiB; beyond, the least recently used are evicted, and read from disk on demand
+    /// Approximate memory for sessions, in bytes or with KiB, MiB, GiB or TiB; beyond it, the least recently used
+    /// sessions are evicted and read from disk on demand
     #[arg(long, env = "BLACKBOARD_MEMORY_BUDGET", value_name = "SIZE", default_value = "1GiB")]
     pub memory_budget: ByteSize,
 
-    /// Full-text search over all sessions, whose index takes about half as much room on the disk as the texts
+    /// Full-text search over all sessions; its index takes about half as much disk space as the texts
     #[arg(long, env = "BLACKBOARD_SEARCH", value_name = "MODE", default_value = "on")]
     pub search: Search,
 
-    /// Maximum number of client connections; beyond, one without a request makes room, or new ones wait
+    /// Maximum number of client connections; at the limit an idle connection is closed for a new one, or new ones
+    /// wait
     #[arg(long, env = "BLACKBOARD_CONNECTIONS_MAX", value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub connections_max: u32,
@@ -184,7 +189,7 @@ pub struct Config {
     )]
     pub cors_origins: CorsOrigins,
 
-    /// Maximum number of sessions; a write that would create one more is refused until another is deleted
+    /// Maximum number of sessions; a write that would create one more is rejected until another is deleted
     #[arg(long, env = "BLACKBOARD_SESSIONS_MAX", value_name = "N", default_value_t = 100_000)]
     pub sessions_max: u64,
 
@@ -197,7 +202,7 @@ pub struct Config {
     )]
     pub session_items_max: u64,
 
-    /// Maximum number of open event streams of one client; further ones are refused until one ends
+    /// Maximum number of open event streams of one client; further ones are rejected until one ends
     #[arg(long, env = "BLACKBOARD_STREAMS_MAX", value_name = "N", default_value_t = 5_000)]
     pub streams_max: u32,
 
@@ -207,7 +212,8 @@ pub struct Config {
         long,
         env = "BLACKBOARD_OTLP_ENDPOINT",
         value_name = "URL",
-        help = "Base address of an OpenTelemetry collector that receives a span per request by OTLP over plain http, such as http://127.0.0.1:4318; headers come from OTEL_EXPORTER_OTLP_HEADERS"
+        help = "Base address of an OpenTelemetry collector that receives a span per request by OTLP over plain http, \
+                such as http://127.0.0.1:4318; headers are read from OTEL_EXPORTER_OTLP_HEADERS"
     )]
     pub otlp_endpoint: Option<String>,
 
@@ -219,9 +225,9 @@ pub struct Config {
 /// Whether texts are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Search {
-    /// GET /v1/search finds them
+    /// Entries are indexed for GET /v1/search
     On,
-    /// There is no search
+    /// No index and no search
     Off,
 }
 

@@ -18,13 +18,14 @@ use crate::store::{EmbeddedStore as _, IsOver, Progress, StoreError};
 /// holds every write acknowledged before the backup began, and appears only once complete. It needs as much space as
 /// the database; images are hard-linked, and copied only to another file system. Entity tags and signed URLs of the
 /// original are not valid for the copy. A running server writes the copy itself, as its own user, at the path as it
-/// sees it, which in a container may be another place. A failed backup leaves a directory that ends in .partial and can be removed.
+/// sees it: for a server in a container, a path inside the container. A failed backup leaves a directory that ends in
+/// .partial and can be removed.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard backup --data /var/lib/blackboard --to /backups/today\n\
 \x20 blackboard check --data /backups/today")]
 pub(super) struct Backup {
-    /// Directory to create, outside the data directory; an existing path is refused, an empty directory accepted
+    /// Directory to create, outside the data directory; an existing path is rejected, unless it is an empty directory
     #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
     to: PathBuf,
 

@@ -29,9 +29,9 @@ use crate::store::{EmbeddedStore as _, IsOver, Progress, SqliteStore, StoreError
 pub(super) struct Check {
     /// Check a copy of the database in this directory instead; the copy is removed afterwards
     ///
-    /// Needs the space of the database; images are hard-linked. A running server makes the copy itself, as its own
-    /// user, at the path as it sees it. A failed check leaves a directory named blackboard-check-…, which can
-    /// be removed.
+    /// Needs as much space as the database; images are hard-linked. A running server makes the copy itself, as its
+    /// own user, at the path as it sees it. A failed check leaves a directory named blackboard-check-…, which can be
+    /// removed.
     #[arg(long, env = "BLACKBOARD_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
 

@@ -20,11 +20,12 @@ use crate::store::{PostgresUrl, SqliteStore, Store, StoreError};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Directory {
-    /// Directory that holds the store; a running server of this directory is asked to do the work
+    /// Directory that holds the store; a server that runs on this directory does the work
     #[arg(long, env = "BLACKBOARD_DATA", value_name = "DIR", default_value = "./data")]
     pub(super) data: PathBuf,
 
-    /// Address of the PostgreSQL service that holds the store, instead of a data directory; servers may be using it
+    /// Address of the PostgreSQL service that holds the store, instead of a data directory; servers may be running on
+    /// it
     #[arg(long, env = "BLACKBOARD_STORE", value_name = "URL", value_parser = StoreUrlParser, hide_env_values = true)]
     pub(super) store: Option<PostgresUrl>,
 }

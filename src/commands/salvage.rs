@@ -25,14 +25,15 @@ use crate::service::{
 };
 use crate::store::{PostgresUrl, SqliteStore, StoreError, Wreckage, take_out, vacant_dir};
 
-/// Recover what is intact of a damaged data directory into a new one
+/// Copy what is intact in a damaged data directory to a new one
 ///
-/// Exits with 0 if nothing was lost, else with 1. The damaged directory is only read; no server may be using it. Intact sessions are taken whole, with their images,
-/// and so are tokens. A damaged session keeps its name and its history up to the damage, and its losses are listed.
-/// Needs the space of the store, and temporarily that of its database once more.
+/// Exits with 0 if nothing was lost, else with 1. The damaged directory is only read; no server may be using it.
+/// Intact sessions are copied whole, with their images, and so are tokens. A damaged session keeps its name and its
+/// history up to the damage, and its losses are listed. Needs as much space as the store, and temporarily once more
+/// that of its database.
 #[derive(Args, Debug)]
 pub(super) struct Salvage {
-    /// Directory to create; an existing path is refused, an empty directory accepted
+    /// Directory to create; an existing path is rejected, unless it is an empty directory
     #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "NEWDIR")]
     to: PathBuf,
 

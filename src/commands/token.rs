@@ -58,7 +58,7 @@ struct Create {
     )]
     scopes: Vec<Scope>,
 
-    /// Create the first token even without the scope admin, although nobody then has all rights
+    /// Create the first token even without the scope admin; nobody then has all rights
     #[arg(long, env = "BLACKBOARD_TOKEN_ANYWAY")]
     anyway: bool,
 
@@ -85,7 +85,7 @@ struct List {
     directory: Directory,
 }
 
-/// Revoke a token: its requests are refused, and its open streams end
+/// Revoke a token: its requests are rejected, and its open streams end
 #[derive(Args, Debug)]
 struct Revoke {
     /// Name or id of the token
@@ -98,10 +98,10 @@ struct Revoke {
 
 /// Delete all tokens, so that requests need none; asks twice
 ///
-/// A running server must listen on a loopback address and must not have been told to require tokens.
+/// A running server must listen on a loopback address, without --require-token and --admin-token-file.
 #[derive(Args, Debug)]
 struct Disable {
-    /// Answer a question with yes; give it twice for both
+    /// Answer yes to a question; give it twice to answer both
     #[arg(long, action = ArgAction::Count)]
     yes: u8,
 

@@ -30,9 +30,9 @@ const LIMITS: Limits =
 /// Connect a program that speaks MCP over standard input to a server
 ///
 /// Reads JSON-RPC messages from standard input, a line each, sends each to the server's /mcp, and writes the server's
-/// messages to standard output, a line each; nothing else is written there. Ends with its input, 10 s later if
-/// requests are still open. A token comes from --token-file or the environment variable BLACKBOARD_TOKEN, never from an
-/// argument, which other users of the machine could read.
+/// messages to standard output, a line each; nothing else is written there. Ends when its input ends, 10 s later if
+/// requests are still open. A token comes from --token-file or the environment variable BLACKBOARD_TOKEN, never from
+/// an argument, which other users of the machine could read.
 ///
 /// A host's configuration names the command 'blackboard' with the arguments 'mcp', '--session', 'demo', '--agent',
 /// 'writer', and gives BLACKBOARD_URL and BLACKBOARD_TOKEN as its environment.
@@ -41,7 +41,7 @@ const LIMITS: Limits =
 #[command(after_help = "Examples:\n\
 \x20 blackboard mcp --session demo --agent writer --tools worker")]
 pub struct Mcp {
-    /// Session of all calls that name no other
+    /// Session for calls that do not name one
     #[arg(long, env = "BLACKBOARD_SESSION", value_name = "SESSION")]
     session: Option<SessionName>,
 
@@ -49,7 +49,7 @@ pub struct Mcp {
     #[arg(long, env = "BLACKBOARD_TOOLS", value_name = "SET", value_enum)]
     tools: Option<Tools>,
 
-    /// Tokens of a reading unless the call asks for another number, from 100 to 100000; 5000 by default
+    /// Maximum tokens of a tool's reading, from 100 to 100000, unless the call gives its own; 5000 by default
     #[arg(long, env = "BLACKBOARD_MAX_TOKENS", value_name = "TOKENS")]
     max_tokens: Option<u64>,
 
@@ -72,9 +72,9 @@ pub struct Mcp {
 /// A set of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Tools {
-    /// Claims requests and does them
+    /// Claims requests and works on them
     Worker,
-    /// Passes questions on to people, and their answers back
+    /// Passes questions to people, and their answers back
     Asker,
     /// Every tool that the token allows
     All,

@@ -34,11 +34,12 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// Export a session, or all of them, as archives with their history
 ///
-/// An archive is what GET /v1/sessions/SESSION/archive returns. Writes to standard output without --to. A file appears only once complete. The archive of a damaged session has
-/// what could be read; the damage is reported, and the exit code is 1. The data directory is not changed: without a
-/// running server, values that have expired since are still included.
+/// An archive is what GET /v1/sessions/SESSION/archive returns. Writes to standard output without --to. A file
+/// appears only once complete. The archive of a damaged session has the readable part; the damage is reported, and
+/// the exit code is 1. The data directory is not changed: without a running server, values that have expired since
+/// are still included.
 ///
-/// With --all the tokens go too, if there are any: their file has hashes instead of secrets.
+/// --all exports the tokens too, if any: their file has hashes instead of secrets.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard export demo --to demo.ndjson\n\
@@ -53,7 +54,7 @@ pub(in crate::commands) struct Export {
     #[arg(long, env = "BLACKBOARD_EXPORT_ALL", requires = "to")]
     all: bool,
 
-    /// File to create, with --all a directory; an existing path is refused, with --all an empty directory accepted
+    /// File to create, or with --all a directory; an existing path is rejected, but --all accepts an empty directory
     #[arg(long, env = "BLACKBOARD_EXPORT_TO", value_name = "NEWPATH")]
     to: Option<PathBuf>,
 

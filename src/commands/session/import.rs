@@ -21,8 +21,8 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Import an archive as a new session, completely or not at all
 ///
-/// Reads standard input without --from. The session's name must be free. Claims of the archive have ended and its
-/// idempotency keys are forgotten.
+/// Reads standard input without --from. The session's name must be free. The new session starts without claims and
+/// idempotency keys.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard import copy --from demo.ndjson\n\
@@ -32,7 +32,7 @@ pub(in crate::commands) struct Import {
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     session: Option<SessionName>,
 
-    /// Import every file in the directory --from that 'export --all' wrote, the tokens' too
+    /// Import every file in the directory --from that 'export --all' wrote, including the tokens
     #[arg(long, env = "BLACKBOARD_IMPORT_ALL", requires = "from")]
     all: bool,
 

@@ -6,14 +6,14 @@ use clap_complete::{Shell, generate};
 use crate::cli::{Failure, put};
 use crate::commands::Cli;
 
-/// Print the completions of a shell
+/// Print the completions for a shell
 ///
 /// For bash: blackboard completions bash > ~/.local/share/bash-completion/completions/blackboard; for zsh into
 /// _blackboard in a directory of $fpath; for fish into ~/.config/fish/completions/blackboard.fish; for PowerShell into the
 /// profile.
 #[derive(Args, Debug)]
 pub(in crate::commands) struct Completions {
-    /// Shell that completes
+    /// Shell to complete in
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }

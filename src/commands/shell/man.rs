@@ -21,7 +21,7 @@ pub(in crate::commands) struct Man {
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Option<String>,
 
-    /// Directory to write a page of each command to, such as /usr/local/share/man/man1
+    /// Directory to write one page per command to, such as /usr/local/share/man/man1
     #[arg(long, env = "BLACKBOARD_MAN_DIR", value_name = "PATH")]
     dir: Option<PathBuf>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     #[arg(long, env = "BLACKBOARD_TOKEN_FILE", value_name = "PATH")]
     token_file: Option<PathBuf>,
 
-    /// Name of the agent or person that writes; needless if the token is bound to one
+    /// Name of the agent or person that writes; not needed if the token is bound to one
     #[arg(long, env = "BLACKBOARD_AGENT", value_name = "AGENT")]
     agent: Option<AgentName>,
 

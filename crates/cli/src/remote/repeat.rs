@@ -12,7 +12,7 @@ const KEY_BYTES_MAX: usize = 255;
 /// The flag of commands that write.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Repeat {
-    /// Key of the write: a command repeated with the same key is done once [default: a new one]
+    /// Idempotency key: a command repeated with the same key takes effect once [default: a new one]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<Key>,
 }

@@ -23,9 +23,9 @@ const BYTES: &str = "application/octet-stream";
 
 /// Append to a log: a request, a question, a step, a screenshot
 ///
-/// ITEM is JSON if it begins with {, [ or ", and otherwise a text, which becomes {"text": …}. An array is many items, all
-/// or none. Without ITEM the body is read from --file or standard input: JSON, with --ndjson an item a line, or for
-/// screenshots an image.
+/// ITEM is JSON if it begins with {, [ or ", and otherwise text, which becomes {"text": …}. An array appends all of
+/// its items or none. Without ITEM the body is read from --file or standard input: JSON, one item per line with
+/// --ndjson, or an image for screenshots.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard post demo/requests '{\"request\":\"Make a chart\",\"device\":\"linux\"}'\n\
@@ -36,7 +36,7 @@ pub struct Post {
     #[arg(value_name = "SESSION/LOG")]
     place: LogPlace,
 
-    /// Item, as JSON or as a text
+    /// Item, as JSON or as text
     #[arg(value_name = "ITEM", allow_hyphen_values = true, conflicts_with_all = ["file", "ndjson"])]
     item: Option<String>,
 
@@ -44,15 +44,15 @@ pub struct Post {
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Read an item a line
+    /// Read one item per line
     #[arg(long)]
     ndjson: bool,
 
-    /// Requests that must be done first, for a request
+    /// For a request: the requests that must be done before it
     #[arg(long, value_name = "SEQ,…", value_delimiter = ',')]
     after: Vec<u64>,
 
-    /// Claims that may fail before the request does, for a request
+    /// For a request: the number of claims that may fail before it does
     #[arg(long, value_name = "N")]
     attempts: Option<u64>,
 

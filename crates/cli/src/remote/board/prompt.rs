@@ -27,7 +27,7 @@ pub struct Prompt {
     #[arg(value_name = "SESSION")]
     session: SessionName,
 
-    /// Format of the prompt: the API of a provider, or a text
+    /// Format of the prompt: for a provider's API, or text
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
     format: Option<String>,
 
@@ -51,15 +51,15 @@ pub struct Prompt {
     #[arg(long, value_name = "FORMAT")]
     images: Option<String>,
 
-    /// Leave out the oldest entries beyond this estimate of tokens
+    /// Maximum number of tokens, as estimated; beyond it, the oldest entries are left out
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 
-    /// Family of tokenizers by which --max-tokens counts: openai, anthropic, gemini or other
+    /// Tokenizer family for --max-tokens: openai, anthropic, gemini or other
     #[arg(long, value_name = "FAMILY")]
     tokenizer: Option<String>,
 
-    /// Profile of the session's settings that gives the options left out here
+    /// Profile in the session's settings that supplies the options not given here
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 

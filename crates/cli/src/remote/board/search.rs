@@ -10,8 +10,8 @@ use crate::remote::screen::Table;
 
 /// Search the entries of all sessions, best first
 ///
-/// All words must be found; "a phrase", begin* and -without are understood. Signs are passed over. A flag such as -xzf is found
-/// within quotation marks.
+/// An entry must have all words. Use "a phrase" for words in a row, begin* for beginnings of words, and -word to
+/// exclude. Other characters than letters and digits are ignored; put a flag such as -xzf in quotation marks.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard search '\"disk full\" linux -test' --since 2026-11-22T09:30:00Z")]

@@ -10,7 +10,7 @@ use crate::remote::screen::Table;
 
 /// List the sessions of a server
 ///
-/// A page of at most --limit sessions, in the order of their names; --after continues after a name.
+/// Lists at most --limit sessions, sorted by name; --after continues after a name.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard sessions --prefix team- --limit 10")]

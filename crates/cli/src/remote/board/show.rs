@@ -20,7 +20,7 @@ const LATEST: u64 = 20;
 /// Show a session, a log of it, or one entry
 ///
 /// PLACE is SESSION, SESSION/requests or SESSION/requests/3; a log is questions, requests, trajectories, screenshots or
-/// agents/NAME/memory. Of a log the last 20 entries are shown; --after pages through it from the beginning.
+/// agents/NAME/memory. For a log, the last 20 entries are shown; --after pages through it from the beginning.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard show demo\n\
@@ -56,7 +56,7 @@ pub struct Show {
     #[arg(long, value_name = "TEXT")]
     contains: Option<String>,
 
-    /// Only open questions, or requests that nobody has claimed or done
+    /// Only open questions, or requests that can be claimed
     #[arg(long)]
     pending: bool,
 

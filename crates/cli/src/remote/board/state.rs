@@ -60,11 +60,11 @@ struct Set {
     #[arg(value_name = "SESSION[/PATH]")]
     place: ValuePlace,
 
-    /// Value as JSON, with --string as a text; - reads it from standard input
+    /// Value as JSON, or as text with --string; - reads it from standard input
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
 
-    /// Take the value as a text
+    /// Take the value as text
     #[arg(long)]
     string: bool,
 
@@ -79,7 +79,7 @@ struct Set {
     access: Access,
 }
 
-/// Add to a number, in the server, so that no addition is lost
+/// Add to a number on the server, so that no concurrent addition is lost
 #[derive(Args, Debug)]
 struct Add {
     /// Number to add to, as SESSION/path
@@ -97,7 +97,7 @@ struct Add {
     access: Access,
 }
 
-/// Delete a value with all below it
+/// Delete a value and everything below it
 #[derive(Args, Debug)]
 struct Rm {
     /// Value to delete, as SESSION/path

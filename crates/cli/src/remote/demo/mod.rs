@@ -27,15 +27,15 @@ const SECONDS_MAX: u32 = 3_600;
 ///
 /// Three agents make a chart of the quarter's sales and put it into a report: requests that wait for others, one that
 /// fails and is tried again, steps with screenshots, questions, a state, checkpoints, and a fork, SESSION-draft. One
-/// question is answered by the command unless somebody is faster; one stays open. The agents are the example's own, so
-/// --agent has no effect, and a token that is bound to an agent is refused.
+/// question is answered by the command unless somebody is faster; one stays open. The agents have their own names, so
+/// --agent has no effect, and a token that is bound to an agent is rejected.
 #[derive(Args, Debug)]
 pub struct Demo {
     /// New session [default: demo- and eight random characters]
     #[arg(value_name = "SESSION")]
     session: Option<SessionName>,
 
-    /// Duration of the run; 0 makes no pauses
+    /// Duration of the run in seconds; 0 runs without pauses
     #[arg(
         long,
         value_name = "SECONDS",

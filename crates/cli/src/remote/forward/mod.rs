@@ -43,12 +43,13 @@ const ATTEMPTS_MAX: u32 = 10_000;
 
 /// Forward a session's events, or open questions, as signed webhooks
 ///
-/// Posts one message an event to a URL, in order and at least once, until it is interrupted. Headers and signature follow
-/// Standard Webhooks; a message that is sent again keeps its webhook-id. A 2xx answer acknowledges a message. After 408,
-/// 425, 429, 5xx or no answer the message is sent again, in growing pauses or after Retry-After. Any other answer, or too
-/// many attempts, end the command with exit code 12.
+/// Posts one message per event to a URL, in order and at least once, until it is interrupted. Headers and signature
+/// follow Standard Webhooks; a message that is sent again keeps its webhook-id. A 2xx answer acknowledges a message.
+/// After 408, 425, 429, 5xx or no answer the message is sent again, with growing pauses or after Retry-After. Any
+/// other answer, or too many attempts, end the command with exit code 12.
 ///
-/// With --cursor another run goes on where this one ended. Without it, events begin now; open questions all come.
+/// With --cursor, the next run continues where this one ended. Without it, forwarding begins with new events, or with
+/// all questions that are open.
 #[derive(Args, Debug)]
 pub struct Forward {
     /// Session to follow; without it, --questions forwards those of all sessions
@@ -63,7 +64,7 @@ pub struct Forward {
     #[arg(long)]
     questions: bool,
 
-    /// File that keeps how far the receiver has acknowledged; it takes precedence over --after
+    /// File that records what the receiver has acknowledged; it takes precedence over --after
     #[arg(long, value_name = "PATH")]
     cursor: Option<PathBuf>,
 
@@ -79,7 +80,7 @@ pub struct Forward {
     #[arg(long, value_name = "AGENT", conflicts_with = "questions")]
     by: Option<String>,
 
-    /// Only questions of sessions whose names begin so
+    /// Only questions of sessions whose names begin with this text
     #[arg(long, value_name = "TEXT", requires = "questions", conflicts_with = "session")]
     prefix: Option<String>,
 
@@ -87,7 +88,7 @@ pub struct Forward {
     #[arg(long, value_name = "NAME:VALUE", requires = "questions", conflicts_with = "session")]
     label: Option<String>,
 
-    /// Leave out messages that the receiver refuses by 4xx, instead of ending; 410 ends all the same
+    /// Skip messages that the receiver rejects with 4xx, instead of ending; 410 still ends the command
     #[arg(long)]
     skip_refused: bool,
 
@@ -105,7 +106,7 @@ pub struct Forward {
     #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
     secret_file: Option<PathBuf>,
 
-    /// PEM file of the only root certificates to trust for the receiver; by default those of the system
+    /// PEM file with the root certificates to trust for the receiver, instead of those of the system
     #[arg(long, env = "BLACKBOARD_FORWARD_TO_CA", value_name = "PATH")]
     to_ca: Option<PathBuf>,
 

@@ -13,7 +13,7 @@ use crate::remote::server::Write;
 use blackboard_address::session_url;
 use blackboard_board::SessionName;
 
-/// Start another session from a board as it is, or as it was
+/// Create a session from the present or a past board of another one
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard fork demo second-try --at v1")]
@@ -22,7 +22,7 @@ pub struct Fork {
     #[arg(value_name = "SESSION")]
     session: SessionName,
 
-    /// Name of the new session; an existing one is refused with exit code 6
+    /// Name of the new session; an existing one is rejected with exit code 6
     #[arg(value_name = "NEW")]
     to: SessionName,
 

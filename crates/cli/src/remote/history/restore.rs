@@ -14,7 +14,7 @@ use blackboard_board::SessionName;
 
 /// Reset a board to what it was at a revision or checkpoint
 ///
-/// The reset is a commit of its own: restoring the revision before it undoes it. Claims end.
+/// The reset is a commit of its own, so restoring the revision before it undoes it. Claims end.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard restore demo v1")]

@@ -20,7 +20,7 @@ pub(super) enum Format {
     Auto,
     /// Columns for people
     Table,
-    /// The server's answer
+    /// The server's response
     Json,
 }
 

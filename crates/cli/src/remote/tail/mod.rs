@@ -30,10 +30,10 @@ use blackboard_printable::plain;
 /// The silence after which a tail with `--count` says that it waits.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Follow a session, one line an event
+/// Follow a session, one line per event
 ///
-/// Shows each commit once and in order, from now on or after a revision, until it is interrupted. After a restart of the
-/// server, or a broken connection, it goes on where it was. Times are UTC. The session need not exist yet.
+/// Shows each commit once and in order, from now on or after a revision, until it is interrupted. After a restart of
+/// the server, or a broken connection, it continues where it was. Times are UTC. The session need not exist yet.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard tail demo\n\
@@ -56,19 +56,20 @@ pub struct Tail {
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 
-    /// End after this number of events; waits for those that have not come yet
+    /// End after this number of events; waits for those that have not happened yet
     ///
     /// Without --after only new events count: `--after 0 --count 20` shows the first 20 of the session.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
-    /// Short lines for questions and claims; an answer or an end says by whom and how long ago its question or claim was
+    /// Short lines for questions and claims; the line of an answer or of a claim's end says by whom and after how
+    /// long
     ///
     /// Renewals of claims are left out. Questions and claims that are still open are listed at the end.
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     compact: bool,
 
-    /// Print an event as one line of JSON, like --format json
+    /// Print each event as one line of JSON, like --format json
     #[arg(long, help_heading = "Output")]
     json: bool,
 

@@ -15,7 +15,7 @@ use blackboard_board::LogName;
 
 /// Answer a question, or skip it
 ///
-/// The first answer wins; a later one is refused with exit code 6. 'blackboard inbox' lists the open questions.
+/// The first answer wins; a later one is rejected with exit code 6. 'blackboard inbox' lists the open questions.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard answer demo/1 'Bars'\n\

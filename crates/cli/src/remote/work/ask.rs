@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Ask a question and wait for its answer
 ///
-/// Prints the answer; with --format json the entry. The wait goes on through a restart of the server. Exit code 7 says
-/// that nobody answered in time, or that the question was skipped or expired without a default.
+/// Prints the answer; with --format json the entry. The wait continues through a restart of the server. Exit code 7
+/// means that nobody answered in time, or that the question was skipped or expired without a default.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard ask demo 'Bars or lines?' --timeout 10m\n\
@@ -48,7 +48,7 @@ pub struct Ask {
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Ttl>,
 
-    /// Ask and do not wait
+    /// Do not wait for the answer
     #[arg(long, conflicts_with = "timeout")]
     no_wait: bool,
 
@@ -56,7 +56,7 @@ pub struct Ask {
     #[arg(long, value_name = "DURATION")]
     expires: Option<Ttl>,
 
-    /// Answer of a question that expires
+    /// Answer that the question gets if it expires
     #[arg(long, value_name = "ANSWER", requires = "expires")]
     default: Option<String>,
 

@@ -25,9 +25,9 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Claim a request, or the oldest one that can be claimed
 ///
-/// Needs --agent, unless the token is bound to one. Prints the request, and the fence: the number of this claim, which
-/// 'finish' and 'fail' take. Repeated by the same agent, the claim of a named request is renewed. Exit code 6 says that another
-/// agent has the request, 7 that there is none to claim.
+/// Needs --agent, unless the token is bound to one. Prints the request, and the fence: the number of this claim,
+/// which 'finish' and 'fail' take. Claiming a named request again, as the same agent, renews the claim. Exit code 6
+/// means that another agent has the request, 7 that no request can be claimed.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard claim demo --agent LinuxAgent --ttl 5m --wait 1h\n\
@@ -38,7 +38,7 @@ pub struct Claim {
     #[arg(value_name = "SESSION[/SEQ]", value_parser = Claimed::parse)]
     place: Claimed,
 
-    /// Time after which the claim ends unless it is renewed
+    /// Time after which the claim expires unless it is renewed
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     ttl: Ttl,
 
@@ -70,7 +70,7 @@ pub struct Finish {
     #[arg(value_name = "RESULT", allow_hyphen_values = true)]
     result: Option<String>,
 
-    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile finishes nothing
+    /// Fence of the claim, as 'claim' printed it: a claim that was lost meanwhile then cannot finish the request
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
 
@@ -83,7 +83,7 @@ pub struct Finish {
 
 /// End a claim without success, with the reason
 ///
-/// The request can be claimed again until its attempts are spent; then it has failed.
+/// The request can be claimed again until its attempts are used up; then it has failed.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard fail demo/3 'The disk is full' --agent LinuxAgent")]
@@ -96,7 +96,7 @@ pub struct Fail {
     #[arg(value_name = "REASON", allow_hyphen_values = true)]
     reason: Option<String>,
 
-    /// Number of the claim, as 'claim' printed it: a claim that was lost meanwhile fails nothing
+    /// Fence of the claim, as 'claim' printed it: a claim that was lost meanwhile then cannot fail the request
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
 

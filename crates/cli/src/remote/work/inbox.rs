@@ -15,7 +15,7 @@ use crate::remote::screen::Table;
 \x20 blackboard inbox\n\
 \x20 blackboard inbox --requests --label team:sales")]
 pub struct Inbox {
-    /// List requests that nobody has claimed or done
+    /// List requests that can be claimed
     #[arg(long)]
     requests: bool,
 

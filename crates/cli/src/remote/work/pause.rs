@@ -16,8 +16,8 @@ use blackboard_board::{AgentName, InvalidPath, SessionName, StatePath, Ttl};
 
 /// Ask an agent to pause before its next step
 ///
-/// Sets agents/NAME/paused in the session's state to true. An agent that obeys looks there between two steps, and waits
-/// until the value is absent. Nothing stops an agent that does not look.
+/// Sets agents/NAME/paused in the session's state to true. A cooperating agent checks this value between two steps,
+/// and waits until it is absent. An agent that does not check it is not stopped.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard pause demo AppAgent --for 10m")]
@@ -41,9 +41,9 @@ pub struct Pause {
     access: Access,
 }
 
-/// Let a paused agent go on
+/// Resume a paused agent
 ///
-/// Deletes agents/NAME/paused from the session's state. An agent that is not paused stays so.
+/// Deletes agents/NAME/paused from the session's state. No effect on an agent that is not paused.
 #[derive(Args, Debug)]
 pub struct Resume {
     /// Session of the agent
