@@ -85,8 +85,8 @@ pub enum Error {
     },
     /// The first token of a store without a data directory has no file to be told in.
     #[error(
-        "the store has no token yet: give one by --admin-token-file, or make one with 'blackboard token create --scopes \
-         admin --name NAME --store URL'"
+        "the store has no token yet: give one with --admin-token-file, or create one with 'blackboard token create \
+         --scopes admin --name NAME --store URL'"
     )]
     NoToken,
     /// The data directory cannot be read, as without the permission.
@@ -98,7 +98,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The sessions in the data directory cannot be loaded.
-    #[error("cannot load the sessions; 'blackboard check' tells more")]
+    #[error("cannot load the sessions; run 'blackboard check' for details")]
     Load(#[from] LoadError),
     /// The file of questions and answers cannot be read.
     #[error("cannot read the --qa-file {}", path.display())]
@@ -113,9 +113,9 @@ pub enum Error {
     FirstToken(#[from] FirstTokenError),
     /// A server without tokens would be open to everybody who can reach the address.
     #[error(
-        "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or make \
-         one with 'blackboard token create --name admin --scopes admin --create'; listen on a loopback address such as \
-         127.0.0.1; or add --insecure if only a trusted network reaches it"
+        "{listen} can be reached from other machines, and this server has no tokens: add --require-token, or create \
+         one with 'blackboard token create --name admin --scopes admin --create'; listen on a loopback address such \
+         as 127.0.0.1; or add --insecure if only a trusted network reaches it"
     )]
     Exposed {
         /// The requested address.
@@ -275,7 +275,7 @@ fn keep_up(service: &Service, tokens: Tokens, logins: Logins) {
             let (tokens, logins) = (tokens.clone(), logins.clone());
             let read = move || tokens.refresh().and_then(|()| logins.refresh());
             if let Ok(Err(error)) = tokio::task::spawn_blocking(read).await {
-                tracing::debug!(%error, "the tokens of other servers are not known");
+                tracing::debug!(%error, "tokens changed by other servers could not be read");
             }
         }
     });
@@ -328,7 +328,7 @@ fn start(config: &Config) -> Result<(Service, Tokens, Logins), Error> {
         && let Err(error) = owner_files::make_dir(cache)
     {
         let cache = cache.display();
-        tracing::warn!(%cache, %error, "the cache's directory cannot be made; searches and thumbnails need it");
+        tracing::warn!(%cache, %error, "the cache directory could not be created; searches and thumbnails need it");
     }
     let last = config.qa_last.and_then(|last| usize::try_from(last.get()).ok());
     let qa_pairs = config.qa_file.as_deref().map(|path| qa_pairs(path, last)).transpose()?;

@@ -85,8 +85,8 @@ impl Check {
             Ok(Some(soundness)) => {
                 if let Some(frame) = SqliteStore::log_breaks_at(&self.directory.data)? {
                     note(format_args!(
-                        "note: the write-ahead log breaks off at frame {frame}, as a power cut leaves it, or \
-                         damage of the last commit; a start goes on without that and draws new tags"
+                        "note: the write-ahead log ends early, at frame {frame}, after a power cut or damage to the \
+                         last commit; the next start ignores the rest and issues new ETags"
                     ));
                 }
                 soundness.faults().try_for_each(|fault| tell(&fault))?;

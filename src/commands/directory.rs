@@ -54,7 +54,7 @@ pub(super) enum Unanswered {
     Unreachable { data: PathBuf, source: io::Error },
     #[error("cannot open the data directory {}", data.display())]
     Store { data: PathBuf, source: StoreError },
-    #[error("cannot load the sessions; 'blackboard check' tells more")]
+    #[error("cannot load the sessions; run 'blackboard check' for details")]
     Load(#[from] LoadError),
     #[error("cannot start")]
     Io(#[from] io::Error),

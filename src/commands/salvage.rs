@@ -137,8 +137,8 @@ impl Made {
         if self.images_lost().next().is_some() || lost.iter().any(|lost| !lost.images.is_empty()) {
             writeln!(
                 out,
-                "note: entries name images that are lost; 'blackboard check' of what was made tells of those images \
-                 as long as their sessions keep the entries"
+                "note: some entries name lost images; 'blackboard check' of the new store reports these images until \
+                 the entries are removed"
             )?;
         }
         writeln!(out, "salvaged: {whole} sessions whole, {cut} in part, {gone} not at all")?;
@@ -176,7 +176,7 @@ impl Made {
                 .map(|image| format!("session {}: image {} is lost", image.whose(), image.digest)),
         );
         let tokens = soundness.tokens_damaged;
-        lines.extend((tokens > 0).then(|| format!("tokens that open nothing: {tokens}")));
+        lines.extend((tokens > 0).then(|| format!("damaged tokens: {tokens}")));
         lines
     }
 }
@@ -190,7 +190,7 @@ fn told(lost: &Lost) -> Vec<String> {
                 kept.next()
             )
         }
-        None => format!("session {name}: nothing of it can be read, up to revision {head}"),
+        None => format!("session {name}: nothing can be read, up to revision {head}"),
     };
     let images = images.iter().map(|image| format!("session {name}: image {image} is lost"));
     [history].into_iter().chain(images).collect()

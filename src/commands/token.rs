@@ -201,7 +201,7 @@ impl Disable {
                 "delete all tokens ({} in total, {live} of them live)? [yes/no] ",
                 tokens.len()
             ),
-            "let everyone who reaches the server read and change every session? [yes/no] "
+            "allow anyone who reaches the server to read and change every session? [yes/no] "
                 .to_owned(),
         ];
         for (question, number) in questions.iter().zip(1..) {

@@ -57,7 +57,7 @@ fn a_run_fills_a_session_with_all_that_a_board_has() {
     assert!(memory.len() > 5 && memory.iter().all(|step| step["item"]["cost"].is_number()));
     assert_eq!(server.json(&["state", "get", "run-draft/facts/chart/type"]), "line");
     let again = server.run(&["demo", "run", "--pace", "0"]).refusal(6);
-    assert_eq!(again, "session run exists; name a new one, or none\n");
+    assert_eq!(again, "session run already exists; choose another name, or give none\n");
     let other = server.run(&["demo", "--pace", "0"]).text();
     assert!(other.contains("watch  blackboard tail demo-"), "{other}");
 }

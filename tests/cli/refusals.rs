@@ -215,7 +215,7 @@ fn a_foreign_answer_and_no_server_have_their_codes() {
 /// The sentence on a write without an answer, in a line that has it for a write only.
 fn says_how_to_repeat(kind: Kind, arguments: &[&str], line: &str) {
     let says =
-        line.contains("whether it was done is unknown, so repeat it with --idempotency-key ");
+        line.contains("the write may have been done; to be sure, repeat it with --idempotency-key ");
     assert_eq!(says, kind != Reads, "{arguments:?}: {line}");
 }
 
@@ -349,8 +349,8 @@ fn a_write_whose_answer_is_lost_names_its_key() {
 #[test]
 fn a_wrong_argument_is_refused_before_anything_is_sent() {
     for (arguments, expected) in [
-        (vec!["show", "demo/logs"], "is no log"),
-        (vec!["show", "demo/requests/0"], "is no seq"),
+        (vec!["show", "demo/logs"], "is not a log"),
+        (vec!["show", "demo/requests/0"], "is not a seq"),
         (vec!["post", "demo", "a"], "name a log"),
         (vec!["answer", "demo", "a"], "name an entry"),
         (vec!["answer", "demo/1"], "required"),

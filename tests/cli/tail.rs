@@ -79,7 +79,7 @@ fn a_count_of_more_than_there_is_says_that_it_waits() {
     let tail = ["tail", "demo", "--json", "--after", "0", "--count", "2"];
     let tail = Running::start(server.command(&tail));
     assert_eq!(revision(&tail.line()), 1);
-    assert_eq!(tail.error(), "1 of 2 events came; waiting for more, Ctrl-C ends");
+    assert_eq!(tail.error(), "1 of 2 events so far; waiting for more, Ctrl-C ends");
     server.json(&["post", "demo/requests", "second"]);
     assert_eq!(revision(&tail.line()), 2);
     let (status, rest, notes) = tail.wait();

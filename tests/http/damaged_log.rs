@@ -114,7 +114,7 @@ async fn an_unsynced_last_commit_is_lost_alone() {
     harm(&log, frames(&fs::read(&log).unwrap()) - 1);
     let checked = finished(&["check", "--data", server.data().to_str().unwrap()]);
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(checked.status.success() && said.contains("the write-ahead log breaks off"), "{said}");
+    assert!(checked.status.success() && said.contains("the write-ahead log ends early"), "{said}");
     server.start_again();
     let board = server.board("s");
     assert_eq!(board.get("requests").await.json()["count"], COMMITS - 1);

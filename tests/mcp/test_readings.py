@@ -275,7 +275,7 @@ async def test_equal_points_do_not_differ(server: Server, session: str) -> None:
     server.board(session).post("trajectories", {"step": 1})
     async with server.raw(query=f"?session={session}") as raw:
         text = (await raw.call("compare_board", {"from": 1, "to": 1}))["content"][0]["text"]
-        assert "Nothing that you may see differs." in text
+        assert "No difference that you may see." in text
 
 
 async def test_a_worker_learns_how_many_claims_it_holds(server: Server, session: str) -> None:

@@ -46,10 +46,10 @@ fn a_refusal_is_an_error_with_its_reason() {
         (502, "text/html", "<html>Bad Gateway</html>", "502; the server or a proxy"),
         (200, "text/html", "<html>Log in</html>", "200 with text/html instead of a message"),
         (202, "", "", "202 with no type instead of a message"),
-        (200, "application/json", "<html>", "sent something else than the answer"),
-        (200, "application/json", r#"{"id":2,"result":1}"#, "sent something else than the answer"),
-        (200, "text/event-stream", "data: {\"id\":2,\"result\":1}\n\n", "sent something else"),
-        (200, "text/event-stream", "data: <html>\n\n", "sent something else"),
+        (200, "application/json", "<html>", "sent something other than the answer"),
+        (200, "application/json", r#"{"id":2,"result":1}"#, "sent something other than the answer"),
+        (200, "text/event-stream", "data: {\"id\":2,\"result\":1}\n\n", "sent something other"),
+        (200, "text/event-stream", "data: <html>\n\n", "sent something other"),
         (200, "text/event-stream", ": nothing\n\n", "the stream ended before the answer"),
     ] {
         let mut bridge = with_token(&serve(move |_, peer| peer.answer(status, media_type, body)));

@@ -99,7 +99,7 @@ describe("a numbered request is read for its hit, and an entry that is gone leav
 });
 
 describe("search that is switched off is explained", async (t) => {
-  const detail = "there is no search on this server (--search off)";
+  const detail = "search is off on this server (--search off)";
   await t.page.route("**/v1/search?*", (route) => route.fulfill({ status: 404, contentType: "application/problem+json", body: JSON.stringify({ status: 404, code: "route-not-found", title: "Route not found", detail }) }));
   await t.go("#/search?q=word");
   await t.page.getByText("Search is switched off on this server").waitFor();

@@ -204,7 +204,7 @@ impl SignedQuery {
 pub fn not_signed() -> Refusal {
     Refusal::new(
         Code::Forbidden,
-        "the image URL is invalid or expired; read a new one from the prompt",
+        "the image URL is invalid or expired; get a new one from the prompt",
     )
 }
 

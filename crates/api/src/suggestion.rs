@@ -10,7 +10,7 @@ pub(crate) fn known_names(given: &str, known: &[&str]) -> String {
     known.dedup();
     let all = known.join(", ");
     match nearest(given, &known) {
-        _ if known.is_empty() => "there are none here".to_owned(),
+        _ if known.is_empty() => "none is accepted here".to_owned(),
         Some(nearest) => format!("did you mean '{nearest}'? Known here: {all}"),
         None => format!("known here: {all}"),
     }

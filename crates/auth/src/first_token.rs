@@ -45,8 +45,8 @@ pub enum FirstTokenError {
     },
     /// The token in the file was revoked, and stays revoked.
     #[error(
-        "the token in {0} was revoked, and stays invalid; type another one into the file: printf 'bb_%s' \
-         \"$(openssl rand -base64 32 | tr '+/' '-_' | tr -d =)\" >{0}",
+        "the token in {0} was revoked, and stays invalid; write another one to the file: printf 'bb_%s' \"$(openssl \
+         rand -base64 32 | tr '+/' '-_' | tr -d =)\" >{0}",
         path.display()
     )]
     Revoked {

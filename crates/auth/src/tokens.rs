@@ -51,8 +51,8 @@ pub enum AuthError {
     Nothing,
     /// The first token would leave nobody with all rights.
     #[error(
-        "the first token shuts out every request without one, so it needs the scope admin; add --scopes admin, or \
-         --anyway"
+        "once the first token exists, every request needs a token, so the first needs the scope admin; add --scopes \
+         admin, or --anyway"
     )]
     FirstWithoutAdmin,
     /// The server must not run without tokens.
@@ -98,12 +98,12 @@ impl AuthError {
 pub enum KeptBecause {
     /// Other machines can reach the server.
     #[error(
-        "other machines can reach {0}; restart the server on a loopback address such as 127.0.0.1 first"
+        "other machines can reach {0}; first restart the server on a loopback address such as 127.0.0.1"
     )]
     Exposed(SocketAddr),
     /// The configuration asks for tokens.
     #[error(
-        "the server was started with --require-token or --admin-token-file; restart it without them first"
+        "the server was started with --require-token or --admin-token-file; first restart it without them"
     )]
     Configured,
 }
@@ -361,7 +361,7 @@ impl Tokens {
         let mut known = self.0.known.write();
         known.put(KnownToken::new(token.clone(), hash, self.0.limits));
         known.open.cancel();
-        tracing::info!(token = %token.name, id = %token.id, "took in a token of another store");
+        tracing::info!(token = %token.name, id = %token.id, "imported a token of another store");
         Ok(Some(token))
     }
 

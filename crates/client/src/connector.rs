@@ -31,13 +31,13 @@ pub enum ConnectError {
     #[error("the host cannot be reached")]
     Unreachable(#[source] Arc<dyn StdError + Send + Sync>),
     /// The connection took too long.
-    #[error("the host did not take the connection within {0:?}")]
+    #[error("the host did not accept the connection within {0:?}")]
     Timeout(Duration),
     /// TLS failed: the certificate does not lead to a root, or the server speaks no TLS.
     #[error("TLS failed")]
     Tls(#[source] Arc<io::Error>),
     /// The host has no name that a certificate could bear.
-    #[error("the URL's host is not a name for TLS")]
+    #[error("the URL's host name is not valid for TLS")]
     Name,
 }
 

@@ -22,7 +22,7 @@ pub enum InvalidToken {
     #[error("the token is empty")]
     Empty,
     /// The token has characters that no token has.
-    #[error("the token has characters that no token has, such as spaces")]
+    #[error("the token has invalid characters, such as spaces")]
     Characters,
     /// The token is too long.
     #[error("the token has more than {TOKEN_BYTES_MAX} bytes")]

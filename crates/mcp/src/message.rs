@@ -210,7 +210,7 @@ fn has_more(text: &str, tokens: usize) -> bool {
 /// Replaces the library's answer to a message that it cannot read.
 pub(super) fn answered(response: Response, is_json: bool) -> Response {
     if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        let why = "the message is none of the protocol, or nested deeper than 128 levels";
+        let why = "the message is not one of the protocol, or is nested deeper than 128 levels";
         return rejected(invalid(why.to_owned()));
     }
     response
@@ -234,8 +234,8 @@ fn rejected(error: ErrorData) -> Response {
 /// generations have no handshake.
 pub(super) fn unknown(method: &str, is_recent: bool) -> ErrorData {
     if METHODS.contains(&method) || method == "initialize" && !is_recent {
-        let why = format!("the parameters of {method} are not those of the protocol");
+        let why = format!("the parameters of {method} do not match the protocol");
         return ErrorData::invalid_params(why, None);
     }
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {method}"), None)
 }

@@ -125,18 +125,18 @@ fn add_requests(counted: &mut Registry) {
     );
     counted.register_with_unit(
         "http_request_duration",
-        "From a request's head to the head of its answer, by method and route",
+        "Time from a request's head to the head of its answer, by method and route",
         Unit::Seconds,
         REQUESTS.times.clone(),
     );
     counted.register(
         "http_refusals",
-        "Requests that were refused or failed, by the code of their problem",
+        "Requests that were rejected or failed, by the code of their problem",
         REFUSALS.counts.clone(),
     );
     counted.register(
         "search_index_damages",
-        "Times that the search index was found damaged, and made anew",
+        "Times that the search index was found damaged, and rebuilt",
         SEARCH_INDEX_DAMAGES.0.clone(),
     );
     counted.register(
@@ -166,23 +166,23 @@ fn add_gauges(counted: &mut Registry) {
 fn add_writes(counted: &mut Registry) {
     counted.register(
         "store_lost_heads",
-        "Sessions of which this server held commits that the database lost in a failover",
+        "Sessions with commits on this server that the database lost in a failover",
         LOST_HEADS.0.clone(),
     );
     counted.register("commit_batch_writes", "Writes in each batch", BATCH_WRITES.0.clone());
     for (name, help, times) in [
         (
             "commit_batch_duration",
-            "From the decision on a batch's first write until all of it was durable and answered",
+            "Time from the decision on a batch's first write until all of it was durable and answered",
             &BATCH_TIMES,
         ),
-        ("store_commit_duration", "Each COMMIT of the store, with its sync", &SYNC_TIMES),
+        ("store_commit_duration", "Time of each COMMIT of the store, with its sync", &SYNC_TIMES),
         (
             "store_checkpoint_duration",
-            "Each checkpoint of the store's write-ahead log into its database",
+            "Time of each checkpoint of the store's write-ahead log into its database",
             &CHECKPOINT_TIMES,
         ),
-        ("blob_sync_duration", "The sync of each new image file", &BLOB_SYNC_TIMES),
+        ("blob_sync_duration", "Time of the sync of each new image file", &BLOB_SYNC_TIMES),
     ] {
         counted.register_with_unit(name, help, Unit::Seconds, times.0.clone());
     }

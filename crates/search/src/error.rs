@@ -14,7 +14,7 @@ pub enum SearchError {
     #[error("the search was ended")]
     Ended,
     /// The index was found damaged meanwhile, and is made anew.
-    #[error("the search index is being made anew")]
+    #[error("the search index is being rebuilt")]
     Closed,
     /// The index could not be read or written.
     #[error("the search index cannot be used")]

@@ -35,7 +35,7 @@ pub enum InvalidQuery {
     #[error("must have a word")]
     Empty,
     /// It has no letter or digit.
-    #[error("must have a letter or a digit: signs are passed over")]
+    #[error("must have a letter or a digit; other characters are ignored")]
     OnlySigns,
     /// It is longer than [`QUERY_BYTES_MAX`].
     #[error("must have at most {QUERY_BYTES_MAX} bytes")]

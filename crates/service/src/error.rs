@@ -64,7 +64,7 @@ pub enum ServiceError {
     #[error("the server is overloaded; try again later")]
     Overloaded,
     /// The server was started without search.
-    #[error("there is no search on this server (--search off)")]
+    #[error("search is off on this server (--search off)")]
     SearchOff,
     /// A search took longer than it may.
     #[error(
@@ -75,7 +75,7 @@ pub enum ServiceError {
         max_s: u64,
     },
     /// The search index does not have all sessions yet.
-    #[error("the search index is being made; try again later")]
+    #[error("the search index is being built; try again later")]
     SearchNotReady,
     /// The store takes no writes until the server restarts. If the outcome is unknown, this write may be there then.
     #[error("the store has failed and accepts no writes until the server restarts")]
@@ -104,7 +104,7 @@ pub enum ServiceError {
     #[error("{}", StoreError::Malformed)]
     Malformed,
     /// There is no room on the disk.
-    #[error("the disk is full: until there is room, nothing but a deletion can succeed")]
+    #[error("the disk is full: only deletions succeed until space is free")]
     StoreFull,
     /// The session's stored history cannot be read.
     #[error(

@@ -88,7 +88,7 @@ pub(super) async fn begin(
             return Err(too_many(wait, "the token exceeded --token-rate; retry after Retry-After"));
         }
         Err(error @ BeginError::Random(_)) => {
-            tracing::error!(%error, "no login was made");
+            tracing::error!(%error, "no login could be created");
             return Err(StatusCode::INTERNAL_SERVER_ERROR.into_response());
         }
     };
@@ -135,7 +135,7 @@ async fn end_present(logins: &Logins, headers: &HeaderMap) -> Result<(), Respons
 }
 
 fn not_ended(error: &StoreError) -> Response {
-    tracing::error!(%error, "a login was not ended");
+    tracing::error!(%error, "a login could not be ended");
     let detail = "the log-out could not be stored, so the login goes on; retry after Retry-After";
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, HeaderValue::from(1))], detail).into_response()
 }
@@ -174,7 +174,7 @@ fn unauthorized(logins: &Logins, why: Unauthorized) -> Response {
         Ok(()) => (StatusCode::UNAUTHORIZED, why.to_string()).into_response(),
         Err(wait) => too_many(
             wait,
-            "too many refused tokens came from this address; retry after Retry-After",
+            "too many invalid tokens were sent from this address; retry after Retry-After",
         ),
     }
 }

@@ -134,7 +134,7 @@ fn tokens(answering: &Answering, from: &Path, bar: &Bar) -> Result<usize, Unimpo
         let place = || format!("{}, line {}", from.display(), number + 1);
         match token(answering, line) {
             Ok(Some(name)) => bar.note(format_args!("imported token {name}")),
-            Ok(None) => bar.note(format_args!("skipped {}: the token is there already", place())),
+            Ok(None) => bar.note(format_args!("skipped {}: the token already exists", place())),
             Err(error) => {
                 bar.note(format_args!("error: {}: {}", place(), Chain(&error)));
                 failed += 1;

@@ -28,7 +28,7 @@ pub(in crate::commands) struct Man {
 
 #[derive(Debug, thiserror::Error)]
 enum Unwritten {
-    #[error("there is no command {0:?}; 'blackboard help' lists them")]
+    #[error("unknown command {0:?}; 'blackboard help' lists all commands")]
     Unknown(String),
     #[error("cannot write {}", path.display())]
     Page { path: PathBuf, source: io::Error },

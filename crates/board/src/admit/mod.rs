@@ -63,7 +63,7 @@ pub enum Misfit {
         found: Seq,
     },
     /// The commit names a missing entry, or ranges out of order.
-    #[error("{log}: there is no entry {seq} to change or remove")]
+    #[error("{log} has no entry {seq} to change or remove")]
     Entry {
         /// The log.
         log: LogName,

@@ -206,7 +206,7 @@ pub enum Rejected {
         request: Seq,
     },
     /// A plan names a request that does not exist.
-    #[error("there is no request {request} to wait for; only earlier requests can be named")]
+    #[error("request {request} does not exist; a request can only wait for earlier ones")]
     NoBlocker {
         /// The request.
         request: Seq,
@@ -223,7 +223,7 @@ pub enum Rejected {
     },
     /// The costs of all agents have passed the session's budget.
     #[error(
-        "the costs of the session's agents have passed 'cost_max', which is {}; raise it to go on", .max.cost().to_f64()
+        "the costs of the session's agents have passed 'cost_max', which is {}; raise it to continue", .max.cost().to_f64()
     )]
     BudgetExhausted {
         /// The budget.
@@ -336,7 +336,8 @@ pub enum Rejected {
     },
     /// The session has the maximum number of blobs.
     #[error(
-        "the session has reached its limit of {BLOBS_MAX} blobs; those that nothing names are deleted within hours"
+        "the session has reached its limit of {BLOBS_MAX} blobs; those that nothing refers to are deleted within \
+         hours"
     )]
     TooManyBlobs,
     /// The session would exceed its limit of images and blobs.

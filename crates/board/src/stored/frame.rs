@@ -37,8 +37,8 @@ const HEADER_BYTES: usize = 11;
 pub enum FrameError {
     /// The bytes are no frame, but perhaps that of a build before the first release.
     #[error(
-        "a commit begins with {found:#04x} instead of {MAGIC:#04x}: it is damaged, or of a blackboard from before the first \
-         release, whose data no later one reads"
+        "a commit begins with {found:#04x} instead of {MAGIC:#04x}: it is damaged, or of a version before the first \
+         release, which no later version reads"
     )]
     NoFrame {
         /// The first byte.

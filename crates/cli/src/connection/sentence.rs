@@ -27,10 +27,10 @@ pub(crate) fn unconnected(url: &str, why: &ConnectError) -> String {
             let why = foreign(&Chain(&**why).to_string());
             format!(
                 "{url}: TLS failed ({why}); if a private authority signed the server's certificate, give its root \
-                 certificate by --ca (BLACKBOARD_CA)"
+                 certificate with --ca (BLACKBOARD_CA)"
             )
         }
-        ConnectError::Name => format!("{url}: the host is not a name for TLS; check --url"),
+        ConnectError::Name => format!("{url}: the host name is not valid for TLS; check --url"),
     }
 }
 

@@ -122,7 +122,7 @@ impl Bridge {
         let ended = async { while self.calls.join_next().await.is_some() {} };
         if timeout(GRACE_MAX, ended).await.is_err() {
             tracing::warn!(
-                "the input ended, and requests were open for 10 s more; they are given up"
+                "the input ended 10 s ago; requests that are still open are cancelled"
             );
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Bridge {
 
     async fn tell(&self, headers: HeaderMap, line: Bytes) {
         if timeout(NOTIFICATION_MAX, self.endpoint.tell(headers, line)).await.is_err() {
-            tracing::warn!("the server did not take a notification within 10 s");
+            tracing::warn!("the server did not accept a notification within 10 s");
         }
     }
 

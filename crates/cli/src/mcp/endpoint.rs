@@ -212,7 +212,7 @@ impl Endpoint {
 
     fn unexpected(&self) -> Failure {
         let url = &self.url;
-        Failure::new(format!("{url} sent something else than the answer; is it an MCP server?"))
+        Failure::new(format!("{url} sent something other than the answer; is it an MCP server?"))
     }
 }
 

@@ -43,7 +43,7 @@ impl Failure {
             Error::Connect(why) => unconnected(url, why),
             Error::Silent(time) => {
                 let seconds = time.as_secs();
-                format!("{url} was silent for {seconds} s, so the request was given up; {UNKNOWN}")
+                format!("{url} was silent for {seconds} s, so the request was cancelled; {UNKNOWN}")
             }
             Error::Broken(why) => {
                 let why = foreign(&innermost(&**why));
@@ -56,7 +56,8 @@ impl Failure {
                 format!("{url}: the answer has more than {most} MiB; ask for less at once")
             }
             Error::Encoding => {
-                format!("{url}: the answer is not UTF-8; is a Blackboard server there?")
+                format!("{url}: the answer is not UTF-8; is --url (BLACKBOARD_URL) the address of a Blackboard \
+                         server?")
             }
         })
     }
@@ -113,7 +114,7 @@ fn remedy(status: StatusCode, advice: &Advice) -> String {
     let fixed = match status.as_u16() {
         300..=399 => {
             let to = if advice.location.is_empty() { "elsewhere" } else { &advice.location };
-            return format!("it redirects to {to}; give the final address by --url");
+            return format!("it redirects to {to}; give the final address with --url");
         }
         429 | 503 => {
             let seconds = advice.retry_after.parse::<u32>();
@@ -125,7 +126,7 @@ fn remedy(status: StatusCode, advice: &Advice) -> String {
         401 => "set BLACKBOARD_TOKEN or --token-file to a valid token",
         403 => "use a token that has the right for this, or another --session",
         404 => "check --session, and that --url is the address of a server with MCP, without /mcp",
-        405 => "there is no MCP at this address; check --url and the server's version",
+        405 => "this address does not serve MCP; check --url and the server's version",
         406 | 415 => "a proxy may have changed the request's headers",
         413 => "send less in one message",
         421 => "name the host among the server's --allowed-hosts",

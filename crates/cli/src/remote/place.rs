@@ -13,10 +13,10 @@ pub(super) enum InvalidPlace {
     #[error("the session's name is invalid: {0}")]
     Session(#[from] InvalidName),
     #[error(
-        "{0:?} is no log; there are questions, requests, trajectories, screenshots and agents/NAME/memory"
+        "{0:?} is not a log; the logs are questions, requests, trajectories, screenshots and agents/NAME/memory"
     )]
     Log(String),
-    #[error("{0:?} is no seq; it is a whole number from 1")]
+    #[error("{0:?} is not a seq, which is a whole number from 1")]
     Seq(String),
     #[error("name a log, as in SESSION/requests")]
     NoLog,
@@ -184,10 +184,10 @@ mod tests {
     fn what_is_no_place_says_why() {
         let refused = |text: &str| text.parse::<Place>().unwrap_err().to_string();
         for text in ["demo/logs", "demo/requests/3/4", "demo/agents/A", "demo/3", "demo//"] {
-            assert!(refused(text).contains("is no log"), "{text}: {}", refused(text));
+            assert!(refused(text).contains("is not a log"), "{text}: {}", refused(text));
         }
         for text in ["demo/requests/x", "demo/requests/0", "demo/requests/+3", "demo/requests/"] {
-            assert!(refused(text).contains("is no seq"), "{text}: {}", refused(text));
+            assert!(refused(text).contains("is not a seq"), "{text}: {}", refused(text));
         }
         for text in ["", "/requests", "..", "a\u{7}"] {
             assert!(refused(text).contains("the session's name is invalid"), "{text}");

@@ -29,17 +29,17 @@ pub(crate) enum Refusal {
     Unreached { url: String, error: client::Error },
     /// A write got no answer.
     #[error(
-        "{}; whether it was done is unknown, so repeat it with --idempotency-key {key}",
+        "{}; the write may have been done; to be sure, repeat it with --idempotency-key {key}",
         unreached(url, error)
     )]
     Unanswered { url: String, error: client::Error, key: String },
     /// Something else than a Blackboard server answered.
     #[error(
-        "{url} answered {status} without what a Blackboard server sends; check --url (BLACKBOARD_URL)"
+        "{url} answered {status}, but not as a Blackboard server does; check --url (BLACKBOARD_URL)"
     )]
     Foreign { url: String, status: StatusCode },
     /// A place's name has characters that no URL has.
-    #[error("{path:?} is no path of a URL")]
+    #[error("{path:?} is not the path of a URL")]
     Address { path: String },
     /// The time is over.
     #[error("question {seq} was not answered within {time}; it stays open")]
@@ -54,13 +54,13 @@ pub(crate) enum Refusal {
     #[error("no request can be claimed now; --wait waits for one")]
     NothingToClaim,
     /// The demonstration would mix with what a session holds.
-    #[error("session {session} exists; name a new one, or none")]
+    #[error("session {session} already exists; choose another name, or give none")]
     Occupied { session: SessionName },
     /// A call of the recorded example run is none.
     #[error("the example run within this program is damaged")]
     Recording(#[source] serde_json::Error),
     /// An event is none.
-    #[error("an event is not what a Blackboard server sends")]
+    #[error("the server sent an event that is not a Blackboard server's")]
     Event(#[source] serde_json::Error),
     /// An argument or a file is not JSON.
     #[error(transparent)]
@@ -69,7 +69,7 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A file was named where its content is the item.
-    #[error("{file} is a file; --file {file} sends what is in it")]
+    #[error("{file} is a file; --file {file} sends its content")]
     IsFile { file: String },
     /// A file or standard input cannot be read.
     #[error("cannot read {name}")]
@@ -128,9 +128,9 @@ fn of_status(status: StatusCode) -> u8 {
 /// Returns what to do about a refusal where a flag of the command line is the remedy.
 fn remedy(name: &str) -> &'static str {
     match name {
-        "agent-required" => "; name the agent by --agent (BLACKBOARD_AGENT)",
+        "agent-required" => "; name the agent with --agent (BLACKBOARD_AGENT)",
         "route-not-found" => "; check --url (BLACKBOARD_URL)",
-        "unauthorized" => "; give a token by BLACKBOARD_TOKEN or --token-file",
+        "unauthorized" => "; give a token with BLACKBOARD_TOKEN or --token-file",
         _ => "",
     }
 }

@@ -256,7 +256,7 @@ impl Server {
         let Problem { code, detail, .. } = answer.problem().await;
         match (code, detail) {
             (Some(code), detail) => {
-                let detail = detail.unwrap_or_else(|| "the server refused".to_owned());
+                let detail = detail.unwrap_or_else(|| "the server rejected it".to_owned());
                 Refusal::Refused { status, name: self.shown(&code), detail: self.shown(&detail) }
             }
             (None, _) => Refusal::Foreign { url, status },

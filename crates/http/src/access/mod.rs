@@ -130,7 +130,7 @@ impl Guard {
             (Err(why), presented) => {
                 if presented.is_some() {
                     self.tokens.count_refused(Client::current()).map_err(|wait| {
-                        let detail = "too many refused tokens came from this address; retry after Retry-After";
+                        let detail = "too many invalid tokens were sent from this address; retry after Retry-After";
                         Box::new(rate_limited(detail, wait))
                     })?;
                 }
@@ -171,7 +171,7 @@ impl Guard {
         let found = credentials.and_then(|credentials| credentials(headers));
         let caller = found.unwrap_or(Err(missing)).map_err(|why| Box::new(unauthorized(why)))?;
         if !is_read(request.method()) && !origin(headers).is_own() {
-            let detail = "a login writes from this server's own page only; send a token instead";
+            let detail = "a login can write only from this server's own page; send a token instead";
             return Err(Box::new(Problem::new(Code::Forbidden, detail)));
         }
         Ok(caller)

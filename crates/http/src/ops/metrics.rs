@@ -112,7 +112,7 @@ fn text(stats: &Stats) -> Result<String, fmt::Error> {
     );
     looked_up.register(
         "search_rebuilding",
-        "1 while the search index is made anew because of damage and searches are 503, 0 otherwise",
+        "1 while the search index is rebuilt after damage and searches are 503, 0 otherwise",
         ConstGauge::new(u64::from(status.is_search_rebuilding)),
     );
     looked_up.register(
@@ -186,7 +186,7 @@ fn add_store(looked_up: &mut Registry, stats: &Stats) {
     if let Some(bytes) = stats.room_bytes {
         looked_up.register_with_unit(
             "store_room",
-            "Bytes that may be written before the store is full, as the disk's free space tells",
+            "Bytes that may be written before the store is full, by the disk's free space",
             Unit::Bytes,
             ConstGauge::new(bytes),
         );

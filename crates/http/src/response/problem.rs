@@ -317,11 +317,11 @@ pub(crate) fn status(code: Code) -> StatusCode {
 }
 
 /// The document with all routes, for a refusal of a path.
-const ALL_ROUTES: &str = "/docs and /openapi.json have all routes";
+const ALL_ROUTES: &str = "/docs and /openapi.json list all routes";
 
 /// Refuses a path that matches no route.
 pub(crate) fn no_route(path: &str) -> Problem {
-    let mut detail = "there is no such route".to_owned();
+    let mut detail = "no such route".to_owned();
     if path.len() > 1 && path.ends_with('/') {
         detail.push_str("; try it without the slash at the end");
     }

@@ -70,7 +70,7 @@ async fn compare(mut call: Call) -> Result<Outcome, Failure> {
     }
     let more = member(&text, "more") == Some("true");
     let rest = match (left_out, more) {
-        (0, false) if told.is_empty() => " Nothing that you may see differs.".to_owned(),
+        (0, false) if told.is_empty() => " No difference that you may see.".to_owned(),
         (0, false) => String::new(),
         (count, false) => {
             format!(" {count} more were left out: raise max_tokens, or compare nearer points.")

@@ -78,7 +78,7 @@ async fn sessions(
             "call board_overview with one of them as 'session'; later ones: the last of them as 'after', or a 'prefix' of the name"
         }
         false => "call board_overview with one of them as 'session'",
-        true => "there is none: a session begins with its first write, such as append_items",
+        true => "none yet: a session begins with its first write, such as append_items",
     };
     let names = Facts::new().put("sessions", &shown);
     Ok(Facts::new().put("more", &more).next(next).board_data(&names).into())

@@ -46,7 +46,7 @@ fn id_of(session: &SessionName, seq: Seq) -> String {
 }
 
 fn unknown() -> Refusal {
-    Refusal::new(Code::EntryNotFound, "there is no such task")
+    Refusal::new(Code::EntryNotFound, "no such task")
 }
 
 /// Returns true if a question had this place, whether or not it is still there.

@@ -129,7 +129,7 @@ impl Gc {
             Ok(Some(again)) => self.schedule.ask(&name, again),
             Err(ServiceError::Stopping) => {}
             Err(error) => {
-                tracing::warn!(session = %name, %error, "images could not be collected");
+                tracing::warn!(session = %name, %error, "unused images could not be collected");
                 self.schedule.ask(&name, self.schedule.collection().every);
             }
         }

@@ -75,7 +75,7 @@ impl Soundness {
     }
 
     fn tokens_text(&self) -> String {
-        format!("tokens that open nothing: {}", self.tokens_damaged)
+        format!("damaged tokens: {}", self.tokens_damaged)
     }
 
     /// Keeps the faults that an earlier check found too.
@@ -425,6 +425,6 @@ mod tests {
         let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
         let soundness = check(&store).unwrap();
         assert!(!soundness.is_sound());
-        assert_eq!(soundness.faults().collect::<Vec<_>>(), ["tokens that open nothing: 1"]);
+        assert_eq!(soundness.faults().collect::<Vec<_>>(), ["damaged tokens: 1"]);
     }
 }

@@ -88,7 +88,7 @@ impl Indexer {
                     rest = (rest * 2).clamp(REMAKES_REST_MIN, REMAKES_REST_MAX);
                 }
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "the search index does not follow the commits");
+                    tracing::warn!(error = %Chain(&error), "the search index cannot follow the commits");
                     if !signal.pause(FAILED_REST) {
                         return;
                     }

@@ -295,7 +295,7 @@ fn in_store(store: &dyn Store, sought: &Sought) -> Result<Matches, ServiceError>
     let shared = store.shared().ok_or(ServiceError::Fault)?;
     let words = Words::new().and_then(|words| words.query(query));
     let words = words.map_err(|error| {
-        tracing::error!(error = %Chain(&error), "the words of a query could not be found out");
+        tracing::error!(error = %Chain(&error), "the words of a query could not be determined");
         ServiceError::Fault
     })?;
     let logs = shared.texts().text_logs(&reach.name_ranges(), &reach.log_ranges())?;

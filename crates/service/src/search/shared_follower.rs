@@ -67,7 +67,7 @@ impl Follower {
                 }
                 Err(Failed::Stopping) => return,
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "the texts of the store do not follow the commits");
+                    tracing::warn!(error = %Chain(&error), "the texts of the store cannot follow the commits");
                     looked = None;
                     if !signal.pause(REST) {
                         return;

@@ -32,7 +32,7 @@ pub(crate) fn put_snapshot_if_due(
         Ok(()) => session.note_snapshot(published.history_bytes),
         // A snapshot is a cache: without it the history is read.
         Err(error) => {
-            tracing::debug!(session = %session.name(), %error, "no snapshot could be stored");
+            tracing::debug!(session = %session.name(), %error, "a snapshot could not be stored");
         }
     }
 }

@@ -67,10 +67,10 @@ impl Pulse {
             return;
         }
         if is_there {
-            tracing::info!("the database is reached again");
+            tracing::info!("the database can be reached again");
         } else {
             tracing::error!(
-                "the database cannot be reached: requests are refused until it is back"
+                "the database cannot be reached: requests are rejected until it is back"
             );
         }
     }
@@ -118,7 +118,7 @@ impl Pulse {
 
     fn set_leads(&self, leads: bool, schema: &str) {
         if self.leads.swap(leads, Ordering::Relaxed) != leads {
-            tracing::debug!(schema, leads, "the lead has changed");
+            tracing::debug!(schema, leads, "the leader has changed");
         }
     }
 }

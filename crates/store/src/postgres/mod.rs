@@ -271,7 +271,7 @@ async fn tell_missing_blobs(
     outcomes: &mut [Outcome],
 ) {
     if let Err(error) = history::tell_missing_blobs(client, runs, outcomes).await {
-        tracing::debug!(%error, "blobs that are gone are not told from conflicts");
+        tracing::debug!(%error, "missing blobs cannot be distinguished from conflicts");
     }
 }
 

@@ -35,7 +35,7 @@ impl SqliteStore {
             match written {
                 Ok(()) => return outcomes,
                 Err(Unwritten::Met { session, error }) if !malformed.contains(&session) => {
-                    tracing::error!(%session, %error, "a write met a damaged page and was refused");
+                    tracing::error!(%session, %error, "a write needed a damaged page and was rejected");
                     malformed.push(session);
                 }
                 // Conflicts fail with the batch too: they may name a head that exists only in it.

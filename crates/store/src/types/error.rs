@@ -46,7 +46,7 @@ pub enum StoreError {
     },
     /// A build before the first release wrote the database.
     #[error(
-        "{} was written by a blackboard from before the first release, whose data no later one reads; it was not changed",
+        "{} was written by a version before the first release, which no later version reads; it was not changed",
         path.display()
     )]
     BeforeRelease {
@@ -150,7 +150,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The disk is full except for the reserve, which only deletions may use.
-    #[error("the disk is full; only deletions are possible until there is room")]
+    #[error("the disk is full; only deletions are possible until space is free")]
     Full,
     /// Another program holds the database's lock; nothing was written.
     #[error("another program has locked the database for 2 s; nothing was written, try again")]

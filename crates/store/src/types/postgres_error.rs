@@ -27,8 +27,8 @@ pub enum PostgresError {
     Standby,
     /// Its transactions are read-only by a setting.
     #[error(
-        "the database takes no writes, since default_transaction_read_only is on for the database or the role: reset \
-         it (ALTER ROLE … RESET, ALTER DATABASE … RESET), or give the address of another server"
+        "the database accepts no writes, since default_transaction_read_only is on for the database or the role: \
+         reset it (ALTER ROLE … RESET, ALTER DATABASE … RESET), or give the address of another server"
     )]
     ReadOnly,
     /// A pooler gives a connection's transactions to sessions of PostgreSQL in turn.
@@ -40,8 +40,8 @@ pub enum PostgresError {
     TransactionPooler,
     /// A pooler gives a connection's statements to sessions of PostgreSQL in turn.
     #[error(
-        "the address leads to a pooler in statement mode, which takes no transaction. Set the pooler's mode to session \
-         (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself"
+        "the address leads to a pooler in statement mode, which does not support transactions. Set the pooler's mode \
+         to session (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself"
     )]
     #[cfg(feature = "postgres")]
     StatementPooler(#[source] tokio_postgres::Error),
@@ -53,8 +53,8 @@ pub enum PostgresError {
     },
     /// A build before the first release wrote the schema, or another program has a table of that name.
     #[error(
-        "the table meta of the database is of a blackboard from before the first release, whose data no later one reads, \
-         or of another program; nothing was changed: use another schema or database"
+        "the table meta of the database is of a version before the first release, which no later version reads, or \
+         of another program; nothing was changed: use another schema or database"
     )]
     BeforeRelease,
     /// Another version of this program wrote the schema.

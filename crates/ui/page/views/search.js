@@ -113,7 +113,7 @@ function Found({ search, query, params }) {
 function Refusal({ error, retry }) {
   if (!error) return null;
   if (error.status === 400) return html`<p class="muted" role="status">${error.message}</p>`;
-  if (error.status === 503) return html`<p class="search-wait" role="status">The index is being made, or the server is busy: ${error.message} <${Button} onClick=${retry}>Search again<//></p>`;
+  if (error.status === 503) return html`<p class="search-wait" role="status">The index is being built, or the server is busy: ${error.message} <${Button} onClick=${retry}>Search again<//></p>`;
   return html`<${ProblemNote} error=${error} retry=${retry} />`;
 }
 

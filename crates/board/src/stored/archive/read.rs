@@ -30,7 +30,7 @@ pub enum Fault {
     NoArchive,
     /// The archive is of a build before the first release.
     #[error(
-        "the archive is of a blackboard from before the first release, whose data no later one reads"
+        "the archive is of a version before the first release, which no later version reads"
     )]
     BeforeRelease,
     /// The archive has an unknown version, perhaps that of a later server.

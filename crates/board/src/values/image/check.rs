@@ -19,7 +19,8 @@ pub enum ImageWarning {
     NotBase64,
     /// The bytes are no image that can be shown.
     #[error(
-        "no model is shown the bytes: they are not a {}; they were kept as they are, convert the image to show it",
+        "models are not shown the bytes, which are not a {}; they were kept as they are, convert the image to show \
+         it",
         image_type_names()
     )]
     UnknownKind,
@@ -30,15 +31,15 @@ pub enum ImageWarning {
     OtherBytes,
     /// The file lacks its end.
     #[error(
-        "no model is shown the image: the file ends before the picture does; it was kept as it is"
+        "models are not shown the image: the file is truncated; it was kept as it is"
     )]
     Cut,
     /// Its header shows that it cannot be decoded.
-    #[error("no model is shown the image: {0}; it was kept as it is")]
+    #[error("models are not shown the image: {0}; it was kept as it is")]
     Undecodable(Undecodable),
     /// A provider takes fewer pixels.
     #[error(
-        "the models of {provider} are shown a smaller image: it has {width} x {height} pixels, and a side may have {max}"
+        "{provider}'s models are shown a smaller image: it has {width} x {height} pixels; the limit is {max} a side"
     )]
     Sides {
         /// The provider.
@@ -52,7 +53,7 @@ pub enum ImageWarning {
     },
     /// A provider takes fewer bytes.
     #[error(
-        "the models of {provider} are shown a smaller image: it has {bytes} bytes, and an image may have {max}"
+        "{provider}'s models are shown a smaller image: it has {bytes} bytes; the limit is {max}"
     )]
     Bytes {
         /// The provider.

@@ -142,7 +142,7 @@ impl Receiver {
         if !self.skips_refused {
             return Err(Stopped::Refused { to, what, status });
         }
-        note(format_args!("{to} refused {what} with {status}; left out"));
+        note(format_args!("{to} rejected {what} with {status}; skipped"));
         Ok(())
     }
 
@@ -207,7 +207,7 @@ fn reason(error: &Error) -> String {
     match error {
         Error::Connect(ConnectError::Tls(why)) => {
             format!(
-                "TLS failed ({}); a private authority's root is given by --to-ca",
+                "TLS failed ({}); give a private authority's root with --to-ca",
                 foreign(&why.to_string())
             )
         }

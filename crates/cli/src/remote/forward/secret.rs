@@ -34,14 +34,15 @@ pub(super) struct Secret(Hmac<Sha256>);
 /// A text that is no secret; the text is not in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a secret is whsec_ and base64 of {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} random bytes, as by: echo \"whsec_$(openssl rand -base64 32)\""
+    "a secret is whsec_ and base64 of {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} random bytes, such as from: echo \
+     \"whsec_$(openssl rand -base64 32)\""
 )]
 pub(super) struct InvalidSecret;
 
 /// A secret that is not there.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSecret {
-    #[error("no secret to sign with; give one by --secret-file or {SECRET_VARIABLE}")]
+    #[error("no secret to sign with; give one with --secret-file or {SECRET_VARIABLE}")]
     Absent,
     #[error("cannot read the secret from {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },

@@ -17,34 +17,36 @@ pub(crate) enum Stopped {
     Unacknowledged { to: String, what: String, attempts: u32, why: String },
     /// The receiver does not take a message.
     #[error(
-        "{to} refused {what} with {status}; correct the receiver, or leave out what it refuses by --skip-refused"
+        "{to} rejected {what} with {status}; correct the receiver, or skip what it rejects with --skip-refused"
     )]
     Refused { to: String, what: String, status: StatusCode },
     /// The receiver takes no more messages.
-    #[error("{to} answered {what} with 410: it takes no more messages; give another one by --to")]
+    #[error("{to} answered {what} with 410: it accepts no more messages; give another receiver with --to")]
     Gone { to: String, what: String },
     /// The receiver is elsewhere.
     #[error(
-        "{to} answered {what} with {status}; redirects are not followed, so give the final URL by --to"
+        "{to} answered {what} with {status}; redirects are not followed, so give the final URL with --to"
     )]
     Redirected { to: String, what: String, status: StatusCode },
     /// A message is too large.
     #[error(
-        "{what} has more than {max} bytes as a message; begin after it, by --after without the cursor file"
+        "{what} has more than {max} bytes as a message; start after it, with --after and without the cursor file"
     )]
     TooLarge { what: String, max: usize },
     /// The server retains no history from the cursor on.
     #[error(
-        "revisions after {after} are not retained any more: the history begins at {oldest}, so events would be missing; read the board anew, then {remedy} --after {oldest}"
+        "revisions after {after} are no longer retained: the history begins at {oldest}, so events would be missing; \
+         read the board again, then {remedy} --after {oldest}"
     )]
     Compacted { after: u64, oldest: u64, remedy: String },
     /// The cursor is beyond the session's revision, as after a backup was restored.
     #[error(
-        "the session is at revision {head}, before {after}, as after a backup was restored; read the board anew, then {remedy} --after {head}"
+        "the session is at revision {head}, before {after}, as after a backup was restored; read the board again, \
+         then {remedy} --after {head}"
     )]
     Beyond { after: u64, head: u64, remedy: String },
     /// More questions are open than are kept apart.
-    #[error("more than {max} questions are open; choose among the sessions by --prefix or --label")]
+    #[error("more than {max} questions are open; select sessions with --prefix or --label")]
     TooManyOpen { max: usize },
     /// The cursor cannot be read.
     #[error("cannot read the cursor {}", path.display())]
@@ -54,12 +56,12 @@ pub(crate) enum Stopped {
     Unwritten { path: PathBuf, source: io::Error },
     /// The file is something else, or too large.
     #[error(
-        "{} is no cursor that forward wrote, of at most {CURSOR_BYTES_MAX} bytes; give another file by --cursor",
+        "{} is not a cursor that forward wrote, of at most {CURSOR_BYTES_MAX} bytes; give another file with --cursor",
         path.display()
     )]
     NoCursor { path: PathBuf },
     /// The file is the cursor of another forward.
-    #[error("{} is the cursor of {other}; give another file by --cursor", path.display())]
+    #[error("{} is the cursor of {other}; give another file with --cursor", path.display())]
     OtherCursor { path: PathBuf, other: String },
 }
 

@@ -161,7 +161,7 @@ async fn silence(announces: bool) {
 /// Says what a count waits for, so that a wait for more events than there are is no hang.
 fn note_wait(printed: u64, count: Option<u64>) {
     if let Some(count) = count {
-        note(format_args!("{printed} of {count} events came; waiting for more, Ctrl-C ends"));
+        note(format_args!("{printed} of {count} events so far; waiting for more, Ctrl-C ends"));
     }
 }
 
