@@ -162,7 +162,7 @@ impl ToSchema for CodeWord {
 
 impl PartialSchema for CodeWord {
     fn schema() -> RefOr<Schema> {
-        let told = "The stable code of a refusal or failure";
+        let told = "The stable code of an error";
         let words = Code::ALL.iter().map(|code| code.as_str());
         let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(told));
         schema.enum_values(Some(words)).into()

@@ -105,8 +105,8 @@ queries! {
     /// The query of a search.
     pub SearchQuery {
         /// Words, `"phrases"`, `prefix*` and `-exclusions`, all of which must hold; at most 32 of them, and 1 KiB. A
-        /// minus excludes if a space is before it, or nothing, and a letter or a quotation mark behind it; `"-xzf"`
-        /// finds a flag. Signs are passed over
+        /// minus excludes if it is at the start or after a space, and before a letter or a quotation mark; `"-xzf"`
+        /// finds a flag. Other characters than letters and digits are ignored
         q via words: Query as needed("is needed") => some_text(),
         /// Only entries of this session
         session: Of<SessionName>,

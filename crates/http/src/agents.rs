@@ -76,7 +76,7 @@ pub(super) struct ProfileBody {
 
 /// List agents
 ///
-/// Agents come in the order of their names, a page at a time.
+/// Agents are sorted by name, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/agents", operation_id = "list_agents", tag = "agents",
     params(AgentsQuery, SeenQuery, PastQuery, RevisionQuery, openapi::WaitQuery),

@@ -43,7 +43,7 @@ pub(super) struct UploadedBody {
     params(PastQuery, RevisionQuery, openapi::WaitQuery),
     responses(
         (status = 200, description = "The bytes, of the media type of their upload", body = openapi::Bytes, content_type = "*/*",
-            headers(("ETag" = String, description = "The blob's tag"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "For ever"))),
+            headers(("ETag" = String, description = "The blob's tag"), ("Accept-Ranges" = String, description = "`bytes`"), ("Cache-Control" = String, description = "Forever"))),
         (status = 206, description = "The requested range", body = openapi::Bytes, content_type = "*/*",
             headers(("ETag" = String, description = "The blob's tag"), ("Content-Range" = String, description = "The returned range and the blob's length"))),
         openapi::ReadBlobRefusals,
@@ -70,7 +70,7 @@ pub(super) async fn get(
 
 /// Upload a blob under its digest
 ///
-/// The body may have any bytes, at most 32 MiB; its `Content-Type` becomes the blob's. They are stored once for each
+/// The body may have any bytes, at most 32 MiB; its `Content-Type` becomes the blob's. They are stored once per
 /// session, and kept as long as an item or a value of the state refers to them: `{"$blob": "<sha256>"}`. A blob that
 /// nothing in the retained history refers to is deleted an hour after its last upload.
 #[utoipa::path(
@@ -93,7 +93,7 @@ pub(super) async fn put(
 
 /// Upload a blob
 ///
-/// The response names the digest of the bytes. Otherwise as an upload under a digest.
+/// The response has the digest of the bytes. Otherwise the same as an upload under a digest.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/blobs", operation_id = "post_blob", tag = "blobs",
     request_body(content = openapi::Bytes, content_type = "application/octet-stream", description = "The bytes, of any media type"),

@@ -12,8 +12,8 @@ use blackboard_service::{Inbox, Service};
 
 /// List open questions
 ///
-/// Open questions of all sessions come by session and then by seq, a page at a time. A question is open while it has
-/// a text as `question` or `text` and no `answer`.
+/// Open questions of all sessions are sorted by session and then by seq, a page at a time. A question is open while
+/// it has a text as `question` or `text` and no `answer`.
 #[utoipa::path(
     get, path = "/v1/questions", operation_id = "list_questions", tag = "questions",
     params(InboxQuery, openapi::ListWaitQuery),
@@ -29,8 +29,8 @@ pub(super) async fn questions(mut reading: Reading) -> Result<Response, Early> {
 
 /// List pending requests
 ///
-/// Pending requests of all sessions come by session and then by seq, a page at a time. A request is pending while it
-/// is neither claimed, done, failed nor blocked.
+/// Pending requests of all sessions are sorted by session and then by seq, a page at a time. A request is pending
+/// while it is neither claimed, done, failed nor blocked.
 #[utoipa::path(
     get, path = "/v1/requests", operation_id = "list_requests", tag = "requests",
     params(InboxQuery, PendingQuery, openapi::ListWaitQuery),

@@ -45,7 +45,7 @@ pub(super) fn waiting_params(
 
 /// Answer or skip a question
 ///
-/// The first answer wins; a later one is refused.
+/// The first answer wins; a later one is rejected.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/questions/{seq}/answer", operation_id = "answer_question", tag = "questions",
     request_body(content = Answering, description = "The answer, or a skip"),

@@ -44,8 +44,8 @@ pub(super) struct NextBody<'a> {
 
 /// Claim a request
 ///
-/// One agent at a time holds a claim; its own PUT renews the claim. Its writes may then carry `?claim=SEQ&fence=N`.
-/// They are refused once the claim is released, or lost to another agent.
+/// One agent at a time holds a claim; the same agent renews it by another PUT. Its writes may then carry
+/// `?claim=SEQ&fence=N`. They are rejected once the claim is released, or lost to another agent.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/claim", operation_id = "claim_request", tag = "requests",
     request_body(content = Claiming, description = "The duration of the claim; the body may be omitted"),
@@ -104,8 +104,8 @@ pub(super) async fn release(
 
 /// Claim the next request
 ///
-/// The oldest claimable request with these members goes to the caller. With `wait` the next one that comes goes to the
-/// worker that has waited longest for such a request.
+/// The oldest claimable request with these members goes to the caller. With `wait`, the next request that becomes
+/// claimable goes to the worker that has waited longest among those it matches.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/claim", operation_id = "claim_next_request", tag = "requests",
     params(openapi::ClaimWaitQuery),
@@ -171,8 +171,8 @@ pub(super) async fn finish(
 
 /// End a claim without success
 ///
-/// The request is claimable again until its `attempts` are spent; then it has failed. The end of a lapsed claim is
-/// counted already.
+/// The request is claimable again until its `attempts` are used up; then it has failed. The end of an expired claim
+/// was counted already.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/failed", operation_id = "fail_request", tag = "requests",
     request_body(content = Failing, description = "The claim's fence and the reason; the body may be omitted"),

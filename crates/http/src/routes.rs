@@ -45,13 +45,13 @@ use blackboard_service::Service;
         title = "Blackboard",
         description = "A durable blackboard that agents on many devices share: questions and answers, requests, \
             step trajectories, screenshots, and each agent's memory of its steps.\n\n\
-            Every refusal is a problem (RFC 9457) with a stable `code`. Every response about a session has the \
+            Every error is a problem (RFC 9457) with a stable `code`. Every response about a session has the \
             revision that it shows in `Blackboard-Revision`. Every response has a unique id in `X-Request-Id`, \
             which a problem repeats as `instance`.\n\n\
             Times are RFC 3339 in UTC with milliseconds. `seq` counts a log's entries from 1, `revision` a \
             session's commits. Bodies may be compressed with gzip or zstd. A decompressed body has at most 8 MiB, \
             32 MiB if it is a blob or may contain screenshots, or 256 MiB if it is a whole board or an archive. Parameters and \
-            members that are not in this document are refused.\n\n\
+            members that are not in this document are rejected.\n\n\
             A path in the state may have slashes, each between two keys.",
         license(name = "MIT", identifier = "MIT"),
     ),

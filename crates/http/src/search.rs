@@ -27,10 +27,10 @@ queries! {
 
 /// Search all sessions
 ///
-/// Finds entries of the logs and memories that the token may read, best first: by how often an entry has the words, and by
-/// its length. Case and accents do not count. Characters of scripts without spaces are words of their own. Entries are
-/// found about a tenth of a second after their commit. The best 10,000 matches are ranked; `cut` is true if there may be
-/// more. The state is not searched.
+/// Finds entries of the logs and memories that the token may read, best first: by how often an entry has the words,
+/// and by its length. Case and accents are ignored. Each character of a script without spaces is a word. Entries are
+/// found about a tenth of a second after their commit. The best 10,000 matches are ranked; `cut` is true if there may
+/// be more. The state is not searched.
 #[utoipa::path(
     get, path = "/v1/search", operation_id = "search", tag = "search",
     params(SearchQuery, IndexQuery, openapi::IndexWaitQuery),

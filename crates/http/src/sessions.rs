@@ -194,7 +194,7 @@ impl SessionBody {
 
 /// List sessions
 ///
-/// Sessions come in the order of their names, a page at a time.
+/// Sessions are sorted by name, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "sessions",
     params(SessionsQuery, openapi::ListWaitQuery),

@@ -89,7 +89,7 @@ impl Span {
 /// A page of commits.
 #[derive(Serialize, ToSchema)]
 pub struct AuditPage {
-    /// The commits that match, in the order asked for; what they brought is at the addresses that they name.
+    /// The commits that match, in the requested order, with the addresses of their contents.
     #[schema(value_type = Vec<EventBody>)]
     commits: Vec<Box<RawValue>>,
     /// The last commit examined: the `after` of the next page, or `before` with `order=desc`.

@@ -124,7 +124,7 @@ settings! {
     #[schema(nullable = false, example = 12.5)]
     shown: f64 = |max| max.cost().to_f64();
     /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
-    /// has passed it, appends to memories and trajectories, and claims, are refused; null is unlimited.
+    /// has passed it, appends to memories and trajectories, and claims, are rejected; null is unlimited.
     change: SetCost;
 }
 

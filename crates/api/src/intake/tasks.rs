@@ -17,7 +17,7 @@ queries! {
         /// The requests, by their seqs, that must be done before the new ones are pending and claimable. No effect on
         /// the other logs
         after: Texts = Vec::new() => many(pattern(SEQ)),
-        /// The number of claims that may end by `failed` or lapse before a new request fails; without a limit by
+        /// The number of claims that may end by `failed` or expire before a new request fails; without a limit by
         /// default. No effect on the other logs
         attempts: Whole<1, { ATTEMPTS_MAX as u64 }>,
     }

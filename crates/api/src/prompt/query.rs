@@ -56,10 +56,10 @@ queries! {
         /// The token budget. To fit, the prompt first omits the images of the oldest screenshots, then the oldest
         /// trajectories, memory items, requests and answered questions, then screenshots. A last line and
         /// `Blackboard-Truncated` give the number omitted; `Blackboard-Tokens` is the estimate. Text is estimated by
-        /// classes of characters, rather high than low, an image as its provider states
+        /// classes of characters, rather too high than too low, and an image as its provider states
         max_tokens: Whole<1, PROMPT_TOKENS_MAX>,
-        /// The family of tokenizers by which `max_tokens` counts: by default the format's own, and for `markdown`
-        /// `other`, which counts as the family that needs most
+        /// The tokenizer family for `max_tokens`: by default the format's own, and for `markdown` `other`, which
+        /// counts as the family that needs the most tokens
         tokenizer: Choice<Tokenizer>,
         /// True to escape characters beyond ASCII in items, as Python does: the default of `parts`, as in the original.
         /// False to write them, the default of the others: escapes take many times the tokens. No effect on `markdown`

@@ -56,13 +56,13 @@ macro_rules! codes {
 codes! {
     /// The body is not JSON, or not NDJSON line by line.
     InvalidJson "invalid-json" "Invalid JSON";
-    /// A query parameter's value is invalid; the detail tells the form.
+    /// A query parameter's value is invalid; the detail says which form is expected.
     InvalidParameter "invalid-parameter" "Invalid parameter";
     /// The route has no such query parameter.
     UnknownParameter "unknown-parameter" "Unknown parameter";
-    /// A name of a session, agent or checkpoint breaks its rule, or a blob's is no SHA-256.
+    /// A name of a session, agent or checkpoint breaks its rule, or a blob's is not a SHA-256.
     InvalidName "invalid-name" "Invalid name";
-    /// The path, query or body is not UTF-8, or its coding is not understood.
+    /// The path, query or body is not UTF-8, or its coding is not supported.
     InvalidEncoding "invalid-encoding" "Invalid encoding";
     /// The route needs `X-Agent-ID`.
     AgentRequired "agent-required" "Agent required";
@@ -92,15 +92,15 @@ codes! {
     NoImage "no-image" "No image";
     /// The route has other methods; see `Allow`.
     MethodNotAllowed "method-not-allowed" "Method not allowed";
-    /// The body came too slowly.
+    /// The body was sent too slowly.
     RequestTimeout "request-timeout" "Request timeout";
-    /// The route takes other media types, or the `Content-Type` of a blob is none.
+    /// The route takes other media types, or a blob's `Content-Type` is not a media type.
     UnsupportedMediaType "unsupported-media-type" "Unsupported media type";
     /// The range is beyond the image or blob.
     RangeNotSatisfiable "range-not-satisfiable" "Range not satisfiable";
     /// The `Host` or `Origin` is not allowed; see `--allowed-hosts`, `--cors-origins`.
     UnknownHost "unknown-host" "Unknown host";
-    /// Another answer to the question came first.
+    /// The question already has another answer.
     AlreadyAnswered "already-answered" "Already answered" at_revision;
     /// Another agent holds the request.
     AlreadyClaimed "already-claimed" "Already claimed";
@@ -108,12 +108,12 @@ codes! {
     StaleFence "stale-fence" "Stale fence" at_revision;
     /// A part of the state's path is not an object.
     NotAnObject "not-an-object" "Not an object";
-    /// `add` met a value that is no number.
+    /// The value for `add` is not a number.
     NotANumber "not-a-number" "Not a number";
     /// The agent may not go from its status to that one; the request waits for others, has failed,
     /// or is not claimed.
     IllegalTransition "illegal-transition" "Illegal transition";
-    /// The name of a fork or an import has a session.
+    /// A session with the name for a fork or an import exists.
     SessionExists "session-exists" "Session exists" at_revision;
     /// Other requests wait for the request.
     HasDependants "has-dependants" "Has dependants" at_revision;
@@ -123,7 +123,7 @@ codes! {
     HistoryCompacted "history-compacted" "History compacted" at_revision;
     /// `If-Match` or `If-None-Match` did not hold; read again and retry.
     PreconditionFailed "precondition-failed" "Precondition failed" at_revision;
-    /// `until` did not come true in time, or a transaction's test failed.
+    /// The condition of `until` was not met in time, or a transaction's test failed.
     ConditionNotMet "condition-not-met" "Condition not met" at_revision;
     /// The body, or its decompressed form, exceeds its limit.
     BodyTooLarge "body-too-large" "Body too large";
@@ -137,12 +137,12 @@ codes! {
     UnsupportedValue "unsupported-value" "Unsupported value";
     /// More than 128 levels.
     TooDeep "too-deep" "Too deeply nested";
-    /// The bytes are no image of a known type, or cannot be decoded within bounds.
+    /// The bytes are not an image of a known type, or cannot be decoded within bounds.
     NotAnImage "not-an-image" "Not an image";
     /// An item or value refers to a blob that the session does not have; the pointer names the
     /// reference. Upload the bytes first.
     NoBlob "no-blob" "No such blob" at_revision;
-    /// The bytes have another SHA-256 than their address; `sha256` tells which.
+    /// The bytes have another SHA-256 than their address; see `sha256`.
     DigestMismatch "digest-mismatch" "Digest mismatch";
     /// An envelope has no such member.
     UnknownField "unknown-field" "Unknown field";
@@ -168,8 +168,7 @@ codes! {
     RevisionNotReached "revision-not-reached" "Revision not reached" at_revision;
     /// A limit of the session is reached.
     SessionFull "session-full" "Session full" at_revision;
-    /// The disk or the number of sessions is at its limit; deletions go through. For a full disk,
-    /// `directory`, `free_bytes` and `reserve_bytes` tell where, how much is free, and how much of
-    /// that only deletions may use.
+    /// The disk or the number of sessions is at its limit; deletions still succeed. For a full disk, `directory` has
+    /// the place, `free_bytes` the free bytes, and `reserve_bytes` how many of them only deletions may use.
     StoreFull "store-full" "Store full";
 }

@@ -90,7 +90,7 @@ queries! {
 
 /// Follow a session
 ///
-/// Commits come in order, each once: stored commits first, then new ones as they are made. The session need not
+/// Commits are sent in order, each once: stored commits first, then new ones as they are made. The session need not
 /// exist. Each commit is an event whose `id` is its revision and whose name is its kind. After 15 s without an event,
 /// a frame with the revision read so far as `id` is sent. Commits that cannot be sent are replaced by one event
 /// `resync`. With `Accept: application/json`, the response is a page of commits; with `wait`, it waits for the first

@@ -74,7 +74,7 @@ async fn damaged(session: &SessionHandle, mut reading: Reading) -> Result<Respon
 ///
 /// The import creates the session, whose revisions continue from the archive's. A damaged session of this name is
 /// replaced. All claims are cancelled and all idempotency keys are forgotten. A changed or truncated archive is
-/// refused as a whole, with the line of the fault.
+/// rejected as a whole; the error names the line.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/archive", operation_id = "put_archive", tag = "history",
     request_body(content = String, content_type = "application/x-ndjson", description = "An archive, as exported"),

@@ -123,7 +123,7 @@ fn tag(written: &Written<'_>) -> Tag {
 
 /// List checkpoints
 ///
-/// Checkpoints come in the order of their names, a page at a time.
+/// Checkpoints are sorted by name, a page at a time.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/checkpoints", operation_id = "list_checkpoints", tag = "history",
     params(CheckpointsQuery, RevisionQuery, openapi::WaitQuery),

@@ -79,9 +79,9 @@ pub(super) async fn get(
 
 /// Append to a log
 ///
-/// The request appends one item or many, all or none. The first write creates the session. A screenshot may also be
-/// sent as the bytes of its image, with `metadata` and `image_path` in the query, or as a form. The type of
-/// `application/octet-stream` is found by its first bytes.
+/// The request appends one item or several, all or none. The first write creates the session. A screenshot may also
+/// be sent as the bytes of its image, with `metadata` and `image_path` in the query, or as a form. The type of
+/// `application/octet-stream` is detected from its first bytes.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/{log}", operation_id = "append_to_log", tag = "logs",
     params(BodyReading, WaitingQuery, PlanQuery),

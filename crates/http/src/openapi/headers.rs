@@ -13,7 +13,7 @@ pub(crate) fn text_header(description: &str) -> Header {
 pub(super) const TAG: &str = "Blackboard-ETag";
 
 pub(super) fn tag_header() -> Header {
-    text_header("The text of `ETag`, which proxies leave alone")
+    text_header("The text of `ETag`, in a header that proxies do not change")
 }
 
 pub(crate) fn revision_header() -> Header {

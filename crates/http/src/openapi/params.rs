@@ -123,9 +123,9 @@ pub(super) fn of_writes(is_removal: bool) -> Vec<Parameter> {
 }
 
 fn key() -> Parameter {
-    let told = "A repeat of this request with the same key gets the first answer, with \
-        `Idempotency-Replayed: true`, and writes nothing. Keys are retained for 24 h, or until the session \
-        has had 10,000 newer keys. Refusals are not retained";
+    let told = "A repeat of this request with the same key gets the first answer, with `Idempotency-Replayed: true`, \
+                and writes nothing. Keys are retained for 24 h, or until the session has had 10,000 newer keys. \
+                Rejections are not retained";
     let key = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]([ -~]*[!-~])?$"));
     header("Idempotency-Key", told, key.min_length(Some(1)).max_length(Some(255)).build())
 }

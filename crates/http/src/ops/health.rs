@@ -17,7 +17,7 @@ use blackboard_store::Health;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthBody {
     /// `ok`, `full` if the disk is full, `store-unavailable` while the database service cannot be reached, or `degraded`
-    /// while a thread pauses after a panic, or the search index is made anew because of damage.
+    /// while a thread pauses after a panic, or the search index is rebuilt after damage.
     #[schema(example = "ok")]
     status: &'static str,
     /// The number of sessions that are not served because their stored history is damaged.
@@ -25,7 +25,7 @@ pub(crate) struct HealthBody {
     /// The threads that pause after a panic, if any. Each restarts by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     threads_down: Vec<&'static str>,
-    /// `rebuilding` while the search index is made anew because of damage: searches are 503 until then.
+    /// `rebuilding` while the search index is rebuilt after damage; searches are 503 until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<&'static str>,
 }

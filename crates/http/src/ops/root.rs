@@ -16,7 +16,7 @@ use crate::response::{Answer, prefers};
 /// The path of the documentation.
 const DOCS: &str = "/docs/";
 
-/// The server and the paths of its doors.
+/// The server and the paths of its interfaces.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RootBody {
     #[schema(example = "blackboard")]
@@ -30,7 +30,7 @@ pub(crate) struct RootBody {
     /// The OpenAPI document.
     #[schema(example = "/openapi.yaml")]
     openapi: &'static str,
-    /// The paths of the page, `ui`, and of other protocols' doors, such as `mcp`.
+    /// The paths of the page, `ui`, and of other protocols, such as `mcp`.
     #[serde(flatten)]
     doors: BTreeMap<&'static str, &'static str>,
 }
@@ -44,12 +44,12 @@ pub(crate) struct Links {
     pub(crate) page: Option<&'static str>,
 }
 
-/// Find the server's doors
+/// Find the server's interfaces
 ///
 /// A browser is redirected to the page, or to the documentation of a server without one.
 #[utoipa::path(get, path = "/", operation_id = "get_root", tag = "server",
     responses(
-        (status = 200, description = "The server and the paths of its doors", body = RootBody),
+        (status = 200, description = "The server and the paths of its interfaces", body = RootBody),
         (status = 303, description = "For a browser: the page", headers(("Location" = String, description = "`/ui/`"))),
         openapi::ServerRefusals,
     )
