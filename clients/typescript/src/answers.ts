@@ -24,7 +24,7 @@ export async function read(response: Response, parseAs: ParseAs): Promise<unknow
   if (parseAs === "stream") return response.body;
   if (parseAs !== "json") return response[parseAs]();
   if (!/^application\/([^;]+\+)?json\b/i.test(contentType(response))) {
-    throw await unexpected(response, "not JSON; ask for another form by 'parseAs', or see whose address it is");
+    throw await unexpected(response, "not JSON; ask for another form with 'parseAs', or check that the address is a Blackboard's");
   }
   return parse(await response.text(), response);
 }
@@ -34,13 +34,13 @@ async function refusal(response: Response): Promise<Error> {
     const text = await response.text();
     const body = parse(text, response) as (ProblemBody & Record<string, unknown>) | null;
     if (typeof body?.code === "string" && typeof body.detail === "string") return new Problem(body, response);
-    return unexpected(response, "no problem with a code; see whose address it is", text);
+    return unexpected(response, "not a problem with a code; check that the address is a Blackboard's", text);
   }
   if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
     const to = response.headers.get("Location") ?? "another address";
-    return unexpected(response, `a redirect to ${to}; a Blackboard gives none, so give its own address`);
+    return unexpected(response, `a redirect to ${to}; a Blackboard never redirects, so give its own address`);
   }
-  return unexpected(response, "no problem document; see whose address it is");
+  return unexpected(response, "not a problem document; check that the address is a Blackboard's");
 }
 
 function parse(text: string, response: Response): unknown {
@@ -48,7 +48,7 @@ function parse(text: string, response: Response): unknown {
     return JSON.parse(text);
   } catch {
     // A proxy may have cut an answer whose length nobody told.
-    const told = `${place(response)} is no complete JSON: it ends with ${quote(text.slice(-EXCERPT_MAX))}`;
+    const told = `${place(response)} is incomplete JSON: it ends with ${quote(text.slice(-EXCERPT_MAX))}`;
     throw new UnexpectedAnswer(told, response, { retryable: true });
   }
 }

@@ -203,7 +203,7 @@ function bodySerializer(body: unknown, headers?: Headers): unknown {
 
 function headers({ token, agent }: ClientOptions): Record<string, string> {
   if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    throw new UnsupportedValue("the token is empty or has characters that no token has; see where it is read from");
+    throw new UnsupportedValue("the token is empty or has invalid characters; check where it is read from");
   }
   return {
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
@@ -215,7 +215,7 @@ function address(url: string | URL): string {
   const found = URL.canParse(url) ? new URL(url) : undefined;
   const isPlain = found && /^https?:$/.test(found.protocol) && !found.username && !found.search && !found.hash;
   if (!isPlain) {
-    throw new UnsupportedValue("the url is no server's address; it has a form such as http://127.0.0.1:8733");
+    throw new UnsupportedValue("the url is not a server's address, such as http://127.0.0.1:8733");
   }
   return found.href.replace(/\/+$/, "");
 }

@@ -166,8 +166,8 @@ export class HistoryGap extends BlackboardError {
   readonly oldestRevision: number;
 
   constructor(after: number, { revision, oldest_revision }: components["schemas"]["ResyncBody"]) {
-    const told = `the history after revision ${after} is not retained, or not there yet`;
-    super(`${told}: read the board anew, and go on after ${revision}`);
+    const told = `the history after revision ${after} is not retained, or does not exist yet`;
+    super(`${told}: read the board again, and continue after ${revision}`);
     this.revision = revision;
     this.oldestRevision = oldest_revision;
   }

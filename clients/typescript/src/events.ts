@@ -168,7 +168,7 @@ function eventOf({ id, event, data }: Frame, response: Response): BoardEvent | R
   try {
     body = JSON.parse(data);
   } catch {
-    throw new UnexpectedAnswer(`the event '${event}' with the id '${id}' is no JSON`, response);
+    throw new UnexpectedAnswer(`the event '${event}' with the id '${id}' is not JSON`, response);
   }
   const { revision, changes } = Object(body) as Partial<Schemas["EventBody"]>;
   if (!Number.isSafeInteger(revision)) return undefined;

@@ -23,16 +23,16 @@ function check(value: unknown, pointer: string, above: readonly object[]): void 
     case "string":
       return checkText(value, pointer);
     case "number":
-      if (!Number.isFinite(value)) refuse(pointer, `${value} is no JSON number; send null or a string`);
+      if (!Number.isFinite(value)) refuse(pointer, `${value} is not a JSON number; send null or a string`);
       return;
     case "bigint":
-      return refuse(pointer, "a BigInt is no JSON number of JavaScript; send it as a string");
+      return refuse(pointer, "a BigInt is not a JSON number in JavaScript; send it as a string");
     case "undefined":
-      return refuse(pointer, "undefined is no JSON value; send null, or leave the member out");
+      return refuse(pointer, "undefined is not a JSON value; send null, or leave the member out");
     case "object":
       return value === null ? undefined : checkObject(value, pointer, above);
     default:
-      return refuse(pointer, `a ${typeof value} is no JSON value`);
+      return refuse(pointer, `a ${typeof value} is not a JSON value`);
   }
 }
 
@@ -49,7 +49,7 @@ function checkObject(value: object, pointer: string, above: readonly object[]): 
   } else if ("toJSON" in value && typeof value.toJSON === "function") {
     check(value.toJSON(), pointer, inside);
   } else if (kind !== "Object") {
-    refuse(pointer, `a ${kind} is no JSON value; send an object or an array`);
+    refuse(pointer, `a ${kind} is not a JSON value; send an object or an array`);
   } else {
     for (const [name, member] of Object.entries(value)) {
       const place = `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;

@@ -155,7 +155,7 @@ async function ask(url: string, fetch: typeof globalThis.fetch, signal: AbortSig
   const response = await fetch(request);
   const { name, version } = Object(await read(response, "json")) as Partial<ServerDescription>;
   if (typeof name !== "string" || typeof version !== "string") {
-    throw new UnexpectedAnswer(`${url}/ does not tell a server's name and version; is it a Blackboard's?`, response);
+    throw new UnexpectedAnswer(`${url}/ has no server's name and version; is it a Blackboard server?`, response);
   }
   if (name !== "blackboard" || !version.startsWith(SERVER_VERSIONS)) {
     const wanted = `blackboard ${SERVER_VERSIONS}x`;
@@ -165,7 +165,7 @@ async function ask(url: string, fetch: typeof globalThis.fetch, signal: AbortSig
 }
 
 function late(error: ConnectionFailed, { subject, limitMs }: Call, tries: number): ConnectionFailed {
-  const page = "document" in globalThis ? "; is the page's origin one of its --cors-origins?" : "";
+  const page = "document" in globalThis ? "; is the page's origin in its --cors-origins?" : "";
   const told = `${subject} gave no complete answer within ${limitMs / 1000} s (${tries} tries): ${error.message}${page}`;
   return new ConnectionFailed(told, { cause: error.cause });
 }

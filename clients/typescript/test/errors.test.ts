@@ -115,7 +115,7 @@ test("a token's agent and scopes hold", async (t) => {
 test("a page of HTML is no answer, and gets no token", async (t) => {
   const { error, heads } = await appendTo(t, () => http("200 OK", "text/html", "<html><body>Welcome"));
   assert(error instanceof UnexpectedAnswer);
-  assert.match(error.message, /is 200 with text\/html, not JSON; .*see whose address it is: "<html><body>Welcome"$/);
+  assert.match(error.message, /is 200 with text\/html, not JSON; .*check that the address is a Blackboard's: "<html><body>Welcome"$/);
   assert.equal(heads.length, 1);
   assert.doesNotMatch(heads.join(), /bb_secret/);
 });
@@ -125,7 +125,7 @@ test("HTML behind the first answer is no answer either", async (t) => {
   const { error } = await appendTo(t, (path) => (path === "/" ? greeting() : page));
   assert(error instanceof UnexpectedAnswer);
   assert.equal(error.status, 404);
-  assert.match(error.message, /no problem document; see whose address it is: "<h1>Nothing here<\/h1>"$/);
+  assert.match(error.message, /not a problem document; check that the address is a Blackboard's: "<h1>Nothing here<\/h1>"$/);
 });
 
 test("a redirect is named and not followed", async (t) => {
@@ -150,7 +150,7 @@ test("a server of another name or version gets nothing", async (t) => {
   }
   for (const body of ["{}", "[]", "null", '"x"']) {
     const { error } = await appendTo(t, () => http("200 OK", "application/json", body));
-    assert.match(error.message, /does not tell a server's name and version/);
+    assert.match(error.message, /has no server's name and version/);
   }
 });
 
@@ -175,7 +175,7 @@ test("a truncated answer is tried again, then named", async (t) => {
   const named = cut.map((answer) => appendTo(t, (path) => (path === "/" ? greeting() : answer), 2_000));
   for (const { error, heads } of await Promise.all(named)) {
     assert(error instanceof ConnectionFailed || error instanceof UnexpectedAnswer);
-    if (error instanceof UnexpectedAnswer) assert.match(error.message, /is no complete JSON: it ends with /);
+    if (error instanceof UnexpectedAnswer) assert.match(error.message, /is incomplete JSON: it ends with /);
     assert.equal(error.outcome, "unknown");
     assert.match(heads.at(-1) ?? "", new RegExp(`idempotency-key: ${error.idempotencyKey}\r\n`, "i"));
   }
@@ -260,7 +260,7 @@ test("an event that is no JSON is refused", async (t) => {
   );
   await assert.rejects(
     createClient({ url }).events("errors").next(),
-    /the event 'appended' with the id '1' is no JSON/,
+    /the event 'appended' with the id '1' is not JSON/,
   );
 });
 
@@ -316,21 +316,21 @@ test("values that are no JSON are refused with their place", async (t) => {
   let deep: unknown = 0;
   for (let level = 0; level < 1001; level += 1) deep = [deep];
   const cases: [unknown, RegExp][] = [
-    [{ a: undefined }, /^\/a: undefined is no JSON value/],
-    [{ a: [1, NaN] }, /^\/a\/1: NaN is no JSON number/],
-    [{ a: -Infinity }, /^\/a: -Infinity is no JSON number/],
-    [{ "x/y~": 1n }, /^\/x~1y~0: a BigInt is no JSON number/],
+    [{ a: undefined }, /^\/a: undefined is not a JSON value/],
+    [{ a: [1, NaN] }, /^\/a\/1: NaN is not a JSON number/],
+    [{ a: -Infinity }, /^\/a: -Infinity is not a JSON number/],
+    [{ "x/y~": 1n }, /^\/x~1y~0: a BigInt is not a JSON number/],
     [{ a: "\ud800" }, /^\/a: the text has a lone surrogate/],
     [{ "\udc00": 1 }, /the text has a lone surrogate/],
-    [{ a: () => 1 }, /^\/a: a function is no JSON value/],
-    [{ a: Symbol("s") }, /^\/a: a symbol is no JSON value/],
-    [{ a: new Map([[1, 2]]) }, /^\/a: a Map is no JSON value/],
-    [{ a: new Uint8Array(1) }, /^\/a: a Uint8Array is no JSON value/],
-    [{ a: [, 1] }, /^\/a\/0: undefined is no JSON value/],
+    [{ a: () => 1 }, /^\/a: a function is not a JSON value/],
+    [{ a: Symbol("s") }, /^\/a: a symbol is not a JSON value/],
+    [{ a: new Map([[1, 2]]) }, /^\/a: a Map is not a JSON value/],
+    [{ a: new Uint8Array(1) }, /^\/a: a Uint8Array is not a JSON value/],
+    [{ a: [, 1] }, /^\/a\/0: undefined is not a JSON value/],
     [{ a: new Date(NaN) }, /^\/a: the date is invalid/],
     [circle, /^\/self\/circle: the value contains itself/],
     [{ deep }, /: the value has more than 1000 levels/],
-    [undefined, /^undefined is no JSON value/],
+    [undefined, /^undefined is not a JSON value/],
   ];
   for (const [body, message] of cases) {
     await assert.rejects(client.POST(LOG, { params, body: body as {} }), (error) => {

@@ -142,7 +142,7 @@ test("answers come as JSON, text, bytes or a stream", async (t) => {
   assert.equal(await new Response(stream.data).text(), '{"step":1}\n{"step":2}\n');
   await assert.rejects(
     client.GET(LOG, { params, headers: { Accept: "application/x-ndjson" } }),
-    /is 200 with application\/x-ndjson, not JSON; ask for another form by 'parseAs'/,
+    /is 200 with application\/x-ndjson, not JSON; ask for another form with 'parseAs'/,
   );
 });
 

@@ -83,7 +83,7 @@ def unchanged(options: WriteOptions, etag: str | None) -> WriteOptions:
 def segment(name: str) -> str:
     """A name as one segment of a path."""
     if not isinstance(name, str) or not name:
-        raise UnsupportedValue(f"a name is text that is not empty, not {name!r}")
+        raise UnsupportedValue(f"a name must be non-empty text, not {name!r}")
     # A client library removes the segments `.` and `..` from an address; encoded, the server refuses them by name.
     return _quoted(name).replace(".", "%2E") if name in (".", "..") else _quoted(name)
 
@@ -91,7 +91,7 @@ def segment(name: str) -> str:
 def state_path(path: str) -> str:
     """The address of a state path below its session."""
     if not isinstance(path, str):
-        raise UnsupportedValue(f"a state path is text, not {path!r}")
+        raise UnsupportedValue(f"a state path must be text, not {path!r}")
     if not path:
         return "state"
     return "state/" + "/".join(segment(key) if key in (".", "..") else _quoted(key) for key in path.split("/"))
@@ -125,7 +125,7 @@ def _parameter(value: Any) -> str:
         return json_text(value)
     if isinstance(value, Iterable):
         return _names([part if isinstance(part, str) else json_text(part) for part in value])
-    raise UnsupportedValue(f"a parameter is text, a number or a list, not {type(value).__name__}")
+    raise UnsupportedValue(f"a parameter must be text, a number or a list, not {type(value).__name__}")
 
 
 def _names(names: list[str]) -> str:
@@ -140,7 +140,7 @@ def json_text(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnsupportedValue(f"the value is no JSON: {error}") from error
+        raise UnsupportedValue(f"the value is not JSON: {error}") from error
     return text
 
 
@@ -160,7 +160,7 @@ def seconds(duration: Seconds) -> float:
     else:
         number = math.nan
     if math.isnan(number) or number < 0:
-        raise UnsupportedValue(f"a duration is seconds, a timedelta or text such as '30s', not {duration!r}")
+        raise UnsupportedValue(f"a duration must be seconds, a timedelta or text such as '30s', not {duration!r}")
     return number
 
 
@@ -168,7 +168,7 @@ def duration(value: Seconds) -> str:
     """A duration as the contract writes it, in milliseconds where it has no whole seconds."""
     number = seconds(value)
     if math.isinf(number):
-        raise UnsupportedValue("a duration that is sent has an end")
+        raise UnsupportedValue("a duration that is sent must be finite")
     return f"{int(number)}s" if number == int(number) else f"{max(round(number * 1000), 1)}ms"
 
 

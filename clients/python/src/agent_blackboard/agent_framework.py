@@ -222,13 +222,13 @@ class BlackboardSessionStore(Connected, SessionStore):
         """
         self.validate_session_id(session_id)
         if type(session) is not AgentSession:
-            raise TypeError(f"a {type(session).__name__} would come back as an AgentSession")
+            raise TypeError(f"a {type(session).__name__} would be restored as an AgentSession")
         snapshot = {"version": 1, "session": session.to_dict()}
         try:
             text = json.dumps(snapshot, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_mapping)
             content = text.encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise UnsupportedValue(f"the state of session {session_id!r} is no JSON: {error}") from error
+            raise UnsupportedValue(f"the state of session {session_id!r} is not JSON: {error}") from error
         await self._vault.put(session_id, content, {}, ttl=self.ttl)
 
     async def delete(self, session_id: str) -> None:
@@ -409,7 +409,7 @@ def _message(item: dict[str, Any], seq: int) -> Message:
     try:
         return Message.from_dict(item)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise ValueError(f"item {seq} of the memory is no message: {error}") from error
+        raise ValueError(f"item {seq} of the memory is not a message: {error}") from error
 
 
 async def _tail(memory: AsyncLog, wanted: int) -> tuple[list[dict[str, Any]], int, WriteOptions]:
@@ -469,4 +469,4 @@ def _zoned(timestamp: str) -> str:
 def _mapping(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

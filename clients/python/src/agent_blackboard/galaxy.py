@@ -318,7 +318,7 @@ class BlackboardObserver:
         first = batch.groups[0][0]
         logger.log(
             logging.WARNING if self.lost + self.refused == 0 else logging.DEBUG,
-            "the board %s refused a change of Galaxy (%s): %s",
+            "the board %s rejected a change of Galaxy (%s): %s",
             self._name,
             first.get("append") or first.get("put"),
             error,

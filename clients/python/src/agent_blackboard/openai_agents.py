@@ -84,7 +84,7 @@ class BlackboardSession:
         blobs: dict[str, bytes] = {}
         for index, item in enumerate(items):
             if not isinstance(item, dict):
-                raise UnsupportedValue(f"item {index} is no JSON object but of type {type(item).__name__}")
+                raise UnsupportedValue(f"item {index} is not a JSON object but of type {type(item).__name__}")
         made = [packed(item, blobs) for item in items]
         if made:
             await _settled(self._add(made, blobs))

@@ -25,7 +25,7 @@ class Answer:
             value = json.loads(self.content)
             return Members(value) if isinstance(value, dict) else value
         except (ValueError, RecursionError) as error:
-            text = f"the answer {self.status} is no JSON: {error}"
+            text = f"the answer {self.status} is not JSON: {error}"
             raise UnexpectedAnswer(text, self.status, self.content) from error
 
     @property
@@ -51,7 +51,7 @@ def checked_tag(etag: str | None, refused: str | None = None) -> str:
     if etag is None:
         raise UnexpectedAnswer("the answer has no ETag; a proxy between the server and this client removes it", 200)
     if etag == refused:
-        text = f"the tag {etag} is refused and shown again; a proxy between the server and this client changes ETag"
+        text = f"the tag {etag} does not match, although it was just read; a proxy between the server and this client changes ETag"
         raise UnexpectedAnswer(text, 412)
     return etag
 

@@ -145,7 +145,7 @@ async def test_an_item_that_is_no_message_is_named(
     client: AsyncClient, provider: BlackboardHistoryProvider, session_name: str
 ) -> None:
     await client.session(session_name).memory("blackboard_history").append({"contents": 5})
-    with pytest.raises(ValueError, match="item 1 of the memory is no message"):
+    with pytest.raises(ValueError, match="item 1 of the memory is not a message"):
         await provider.get_messages(session_name)
 
 

@@ -101,7 +101,7 @@ def test_a_log_is_replaced_kept_short_and_cleared(session: Any) -> None:
 def test_a_log_is_found_by_its_name(session: Any) -> None:
     session.log("requests").append("open it")
     assert session.requests.count() == 1
-    with pytest.raises(ValueError, match="a log is questions"):
+    with pytest.raises(ValueError, match="a log must be questions"):
         session.log("steps")
 
 
@@ -146,7 +146,7 @@ def test_a_value_that_is_no_json_is_refused_before_it_is_sent(session: Any) -> N
     circle: list[Any] = []
     circle.append(circle)
     for value in (float("nan"), "\ud800", {1, 2}, circle, b"bytes", object()):
-        with pytest.raises(UnsupportedValue, match="no JSON"):
+        with pytest.raises(UnsupportedValue, match="not JSON"):
             session.trajectories.append({"value": value})
     assert not session.exists()
 

@@ -162,5 +162,5 @@ def test_a_state_that_cannot_be_stored_fails_its_flow(
         def only(self) -> None:
             self.state["value"] = float("nan")
 
-    with pytest.raises(RuntimeError, match="persistence failed: the value is no JSON"):
+    with pytest.raises(RuntimeError, match="persistence failed: the value is not JSON"):
         Broken(suppress_flow_events=True).kickoff(inputs={"id": session_name})

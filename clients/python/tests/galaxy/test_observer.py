@@ -429,7 +429,7 @@ async def test_a_change_that_the_board_refuses_takes_no_other_with_it(
     assert (observer.lost, observer.refused) == (0, 2)
     assert (await board.agents.get("Weaver"))["status"] == "FAIL"
     assert [item["status"] for item in await told(board, "agents/Weaver/memory")] == ["FINISH", "FAIL"]
-    assert caplog.text.count("refused a change of Galaxy") == 1
+    assert caplog.text.count("rejected a change of Galaxy") == 1
     await board.state.delete("galaxy/agents")
     await galaxy.agent("response", "Weaver", {"status": "FAIL"})
     assert (await board.state.get("galaxy/agents/Weaver"))["status"] == "FAIL"

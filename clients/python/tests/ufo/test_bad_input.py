@@ -44,7 +44,7 @@ def test_a_server_that_is_none_of_ours_is_told(page: bytes, outbox: Path) -> Non
     with Scripted(lambda line: http("200 OK", "text/html", page)) as other:
         ufo.configure(url=other.url, outbox=outbox)
         board = Blackboard()
-        with pytest.raises(IncompatibleServer, match="no Blackboard server"):
+        with pytest.raises(IncompatibleServer, match="not a Blackboard server"):
             board.add_requests("a")
         with pytest.raises(IncompatibleServer):
             board.is_empty()
@@ -83,5 +83,5 @@ def test_a_truncated_answer_is_a_server_that_is_away(outbox: Path) -> None:
 
 def test_an_address_that_is_none_is_told_at_once() -> None:
     ufo.configure(url="htp://nowhere")
-    with pytest.raises(ValueError, match="address is like"):
+    with pytest.raises(ValueError, match="address must be like"):
         Blackboard()

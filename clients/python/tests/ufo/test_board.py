@@ -402,7 +402,7 @@ def test_settings_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="unknown settings: sesion"):
         ufo.configure(sesion="x")
     ufo.configure(url="localhost:8733")
-    with pytest.raises(ValueError, match="address is like"):
+    with pytest.raises(ValueError, match="address must be like"):
         Blackboard()
     monkeypatch.setenv("BLACKBOARD_BLOCK_MAX", "soon")
     with pytest.raises(ValueError, match="BLACKBOARD_BLOCK_MAX is 'soon'"):

@@ -93,7 +93,7 @@ def _reference(text: str, blobs: dict[str, bytes]) -> dict[str, Any]:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise UnsupportedValue(f"the value is no JSON: {error.reason}") from error
+        raise UnsupportedValue(f"the value is not JSON: {error.reason}") from error
     digest = hashlib.sha256(content).hexdigest()
     blobs[digest] = content
     return {"$blob": digest, "string": len(text)}

@@ -36,7 +36,7 @@ class AsyncBlobs:
         """The bytes of a blob, checked by their hash. Raises BlobNotFound."""
         answer = await self._session.request("GET", f"blobs/{segment(sha256)}")
         if hashlib.sha256(answer.content).hexdigest() != sha256.lower():
-            raise UnexpectedAnswer(f"the bytes are not those of blob {sha256}", answer.status)
+            raise UnexpectedAnswer(f"the bytes do not match blob {sha256}", answer.status)
         return answer.content
 
     async def exists(self, sha256: str) -> bool:

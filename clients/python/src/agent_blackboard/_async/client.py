@@ -209,7 +209,7 @@ class AsyncClient:
 def encoded_agent(agent: str) -> str:
     """An agent's name as the header has it."""
     if not isinstance(agent, str) or not agent:
-        raise UnsupportedValue(f"an agent's name is text that is not empty, not {agent!r}")
+        raise UnsupportedValue(f"an agent's name must be non-empty text, not {agent!r}")
     try:
         return quote(agent, safe="")
     except UnicodeEncodeError as error:
@@ -219,12 +219,12 @@ def encoded_agent(agent: str) -> str:
 def header(name: str, value: Any) -> str:
     """A value that fits a header."""
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value.strip():
-        raise UnsupportedValue(f"{name} is printable ASCII text, not {value!r}")
+        raise UnsupportedValue(f"{name} must be printable ASCII text, not {value!r}")
     return value
 
 
 def checked_timeout(seconds: float) -> float:
     """A time limit in seconds."""
     if not seconds > 0:
-        raise UnsupportedValue(f"a timeout is more than 0 seconds, not {seconds}")
+        raise UnsupportedValue(f"a timeout must be more than 0 seconds, not {seconds}")
     return seconds

@@ -70,7 +70,7 @@ class AsyncSource:
         async with self._client.transport.stream(call) as response:
             kind = response.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
-                text = f"{self._client.url}{self._path} answered {kind or 'no type'} and no events"
+                text = f"{self._client.url}{self._path} answered {kind or 'no type'} instead of events"
                 raise UnexpectedAnswer(text, response.status_code)
             yield EventSource(response)
 
@@ -92,7 +92,7 @@ async def events(
         if frame.event == "resync":
             source.cursor = raw["revision"]
             if on_gap == "raise":
-                text = f"events of session {session.name!r} before revision {raw['revision']} are not kept any more"
+                text = f"events of session {session.name!r} before revision {raw['revision']} are no longer kept"
                 raise HistoryGap(text, raw["revision"], raw.get("oldest_revision"))
         elif "changes" not in raw:
             continue
@@ -115,7 +115,7 @@ def _parsed(frame: ServerSentEvent) -> dict[str, Any]:
     try:
         raw = json.loads(frame.data)
     except ValueError as error:
-        raise UnexpectedAnswer(f"an event is no JSON: {error}", httpx.codes.OK, frame.data.encode()) from error
+        raise UnexpectedAnswer(f"an event is not JSON: {error}", httpx.codes.OK, frame.data.encode()) from error
     if not isinstance(raw, dict):
-        raise UnexpectedAnswer("an event is no JSON object", httpx.codes.OK, frame.data.encode())
+        raise UnexpectedAnswer("an event is not a JSON object", httpx.codes.OK, frame.data.encode())
     return raw

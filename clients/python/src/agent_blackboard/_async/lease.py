@@ -36,7 +36,7 @@ class AsyncLease:
         self.path = joined(PLACE, name)
         self.ttl = seconds(ttl)
         if self.ttl < TTL_MIN:
-            raise ValueError(f"a lease lasts at least {TTL_MIN:g} s")
+            raise ValueError(f"a lease must last at least {TTL_MIN:g} s")
         self._wait = 0.0 if wait is None else seconds(wait)
         self._value = {"holder": session.client.agent, "id": str(uuid.uuid4())}
         self._etag: str | None = None
@@ -69,7 +69,7 @@ class AsyncLease:
         except PreconditionFailed:
             self._lost = True
         except BlackboardError as error:
-            logger.warning("the lease %r was not released, it will expire: %s", self.name, error)
+            logger.warning("the lease %r was not released and will expire: %s", self.name, error)
 
     async def _acquire(self) -> Written:
         deadline = time.monotonic() + self._wait

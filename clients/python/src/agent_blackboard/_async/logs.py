@@ -55,7 +55,7 @@ class AsyncLog:
     async def extend(self, items: Iterable[Mapping[str, Any] | str], **options: Unpack[WriteOptions]) -> Appended:
         """Append items by one commit, all or none."""
         if isinstance(items, (str, bytes, Mapping)):
-            raise UnsupportedValue("extend takes many items; append takes one")
+            raise UnsupportedValue("extend takes several items; use append for one")
         return await self._append([dict(item) if isinstance(item, Mapping) else item for item in items], {}, options)
 
     async def append_value(self, key: str, value: Any, **options: Unpack[WriteOptions]) -> Appended:

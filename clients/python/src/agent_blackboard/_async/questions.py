@@ -31,7 +31,7 @@ class AsyncQuestions(AsyncLog):
         """Post a question without waiting. After `expires` the server answers it with `default`."""
         item = {"question": question} if isinstance(question, str) else dict(question)
         if default is not None and len(quote(json_text(default))) > DEFAULT_MAX:
-            raise UnsupportedValue(f"a default has at most {DEFAULT_MAX >> 10} KiB, percent-encoded")
+            raise UnsupportedValue(f"a default must have at most {DEFAULT_MAX >> 10} KiB, percent-encoded")
         params = {"expires": None if expires is None else duration(expires), "default": default}
         return await self._append(item, params, options)
 

@@ -151,7 +151,7 @@ class AsyncRequests(AsyncLog):
             else:
                 await task.failed(f"{type(error).__name__}: {error}")
         except BlackboardError as second:
-            logger.warning("request %d was not given back, its claim will lapse: %s", task.seq, second)
+            logger.warning("request %d was not released, its claim will expire: %s", task.seq, second)
 
     async def claim_next(
         self,

@@ -85,7 +85,7 @@ class AsyncSession:
             return logs[name]
         agent = name.removeprefix("agents/").removesuffix("/memory")
         if name != f"agents/{agent}/memory":
-            raise ValueError(f"a log is {', '.join(logs)} or agents/NAME/memory, not {name!r}")
+            raise ValueError(f"a log must be {', '.join(logs)} or agents/NAME/memory, not {name!r}")
         return self.memory(agent)
 
     async def request(

@@ -179,10 +179,10 @@ class AsyncTransport:
         except UnexpectedAnswer:
             described = None
         if not isinstance(described, dict) or described.get("name") != "blackboard":
-            raise IncompatibleServer(f"{self.url} is no Blackboard server ({failure})") from failure
+            raise IncompatibleServer(f"{self.url} is not a Blackboard server ({failure})") from failure
         version = str(described.get("version"))
         if re.match(rf"{re.escape(VERSION)}(\.|$)", version) is None:
-            text = f"{self.url} is Blackboard {version}; this client speaks with {VERSION}"
+            text = f"{self.url} is Blackboard {version}; this client needs {VERSION}"
             raise IncompatibleServer(f"{text} ({failure})") from failure
         self._compatible = True
 
@@ -222,19 +222,19 @@ def checked_url(url: str) -> str:
     try:
         parts, port = httpx.URL(url), urlsplit(url).port
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        raise ValueError(f"the server's address is no URL: {error}") from error
+        raise ValueError(f"the server's address is not a URL: {error}") from error
     if parts.userinfo:
         raise ValueError("the server's address has a user or password; a token goes into `token` or BLACKBOARD_TOKEN")
     known = parts.scheme in ("http", "https") and parts.host and not re.search(r"[\s\x00-\x1f]", url)
     if not known or port == 0 or parts.query or parts.fragment:
-        raise ValueError(f"the server's address is like http://127.0.0.1:8733, not {url!r}")
+        raise ValueError(f"the server's address must be like http://127.0.0.1:8733, not {url!r}")
     return url.rstrip("/")
 
 
 def checked_token(token: str) -> str:
     """A token that fits a header. Raises ValueError; the token is not in the message."""
     if not token.isascii() or not token.isprintable() or not token.strip():
-        raise ValueError("the token is empty or has characters that no token has (BLACKBOARD_TOKEN?)")
+        raise ValueError("the token is empty or has invalid characters (BLACKBOARD_TOKEN?)")
     return token
 
 

@@ -211,7 +211,7 @@ def _target(uri: str, app_name: str, user_id: str, session_id: str | None) -> ar
     """The artifact that a reference names. Raises InputValidationError outside of its user's and session's scope."""
     target = artifact_util.parse_artifact_uri(uri)
     if target is None:
-        raise InputValidationError(f"{uri!r} is no reference to an artifact")
+        raise InputValidationError(f"{uri!r} is not a reference to an artifact")
     if (target.app_name, target.user_id) != (app_name, user_id) or target.session_id not in (None, session_id):
         raise InputValidationError(f"{uri!r} is an artifact of another app, user or session")
     return target

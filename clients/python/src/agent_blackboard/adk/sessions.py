@@ -228,7 +228,7 @@ def _head(update_time: float) -> dict[str, Any]:
 def _scoped(delta: dict[str, Any]) -> Deltas:
     """A change of the state by scope, as JSON and with keys that a path can have, without the scope `temp`."""
     if len(delta) > KEYS_MAX:
-        raise UnsupportedValue(f"an event changes at most {KEYS_MAX} keys of the state, not {len(delta)}")
+        raise UnsupportedValue(f"an event can change at most {KEYS_MAX} keys of the state, not {len(delta)}")
     scoped: Deltas = {"app": {}, "user": {}, "session": {}}
     values: dict[str, Any] = to_jsonable_python(delta, serialize_unknown=True, bytes_mode="base64")
     for key, value in values.items():

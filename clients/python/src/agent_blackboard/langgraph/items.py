@@ -330,7 +330,7 @@ class Items:
             except SessionNotFound:
                 return {}
             except RouteNotFound as error:
-                raise SearchUnavailable("the server searches no words: it runs with --search off") from error
+                raise SearchUnavailable("search is off on the server (--search off)") from error
             for hit in hits:
                 scores[hit["seq"]] = scores.get(hit["seq"], 0.0) + hit["score"]
         return scores

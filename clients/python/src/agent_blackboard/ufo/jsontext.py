@@ -25,7 +25,7 @@ def exact(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnsupportedValue(f"the value is no JSON: {error}; convert it first") from error
+        raise UnsupportedValue(f"the value is not JSON: {error}; convert it first") from error
     if text.count("[") + text.count("{") > LEVELS_MAX and _levels(value) > LEVELS_MAX:
         raise UnsupportedValue(f"the value has more than {LEVELS_MAX} levels; flatten it first")
     return text

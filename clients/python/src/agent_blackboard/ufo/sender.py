@@ -164,7 +164,7 @@ class Sender:
             outbox.drop(batch)
         elif batch.single:
             outbox.refuse(batch, refusal)
-            logger.warning("the server refused a write for good, it is kept in %s: %s", outbox.path, refusal)
+            logger.warning("the server rejected a write for good; it is kept in %s: %s", outbox.path, refusal)
         else:
             outbox.part(batch)
 

@@ -108,7 +108,7 @@ def _environment() -> Settings:
             try:
                 values[setting.name] = _READERS.get(setting.name, str)(text)
             except ValueError as error:
-                raise ValueError(f"{variable} is {text!r}, which is no number") from error
+                raise ValueError(f"{variable} is {text!r}, which is not a number") from error
     return Settings(**values)
 
 
