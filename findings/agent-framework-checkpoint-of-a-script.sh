@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# agent-framework-core 1.23.0: a checkpoint of a script cannot be resumed by whoever imports the same file.
+# agent-framework-core 1.23.0: a checkpoint of a script cannot be resumed by a program that imports the same file.
 #
 # A checkpoint keeps a signature of its workflow, and resuming compares it. The signature has the name of each executor's
 # module, which is `__main__` for the file that was started. So a program that is started as a script, and resumed by a

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # crewai 1.15.30: every flow makes a memory of its own, which loads a vector database.
 #
-# A flow has a `memory`. Where none is given, the constructor makes one, so a flow of one method that remembers nothing
+# A flow has a `memory`. If none is given, the constructor makes one, so a flow of one method that remembers nothing
 # imports LanceDB and PyArrow, and makes a folder in the storage directory. That is most of the time until a first flow
 # runs: seconds on a small machine. `memory=None` is the same as nothing, and `memory=False`, which turns the memory of a
 # crew off, is rejected. The only switch is private (`_skip_auto_memory`).

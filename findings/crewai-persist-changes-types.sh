@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# crewai 1.15.30: a persisted flow goes on with other types than it had, and no error says so.
+# crewai 1.15.30: a persisted flow continues with other types than it had, and no error says so.
 #
 # `@persist` stores the state of a flow after each method. The default, SQLiteFlowPersistence, writes JSON, with `str()` for
 # each value that JSON has no form for. A state without a Pydantic model, which is the default, is taken from it as it is:

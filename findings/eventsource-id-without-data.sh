@@ -11,8 +11,8 @@
 #   fetch-event-source: Last-Event-ID 9
 # Expected: 9 of all.
 #
-# A stream that was quiet for a day is thus resumed a day back: what was read already comes again if it matches, or the
-# history there is gone. Nor can a program help itself, since it sees no event; eventsource-parser 3.1.1, below
+# A stream that was quiet for a day is thus resumed a day back: what was read already is sent again if it matches, or
+# the history there is gone. Nor can a program help itself, since it sees no event; eventsource-parser 3.1.1, below
 # `eventsource`, reports no id either. Needs node 20 and npm.
 set -euo pipefail
 at=$(mktemp -d)

@@ -2,9 +2,9 @@
 # langgraph 1.2.24: an interrupt in a subgraph compiled with checkpointer=False cannot be resumed by its id.
 #
 # The id is made from the subgraph's own task, and without checkpoints that task has another id in each run. So
-# `Command(resume={id: …})` matches nothing: the same question is raised again under a new id, without an error, however
-# often it is answered. A value without an id does resume it. Where several interrupts are pending the id is required, so
-# there such a graph never gets on. A subgraph with checkpoints keeps its ids.
+# `Command(resume={id: …})` matches nothing: the same question is raised again under a new id, without an error,
+# however often it is answered. A value without an id does resume it. If several interrupts are pending, the id is
+# required, so there such a graph never gets on. A subgraph with checkpoints keeps its ids.
 #
 # Seen:
 #   checkpointer=None: one id, answered

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # mcp 2.3.0 and 1.30.0 (Python): one call whose connection ends, ends the client.
 #
-# Over streamable HTTP each call is a request of its own. Where the server closes its connection without an answer, or
+# Over streamable HTTP each call is a request of its own. If the server closes its connection without an answer, or
 # cannot be reached for a moment, the error is raised in the transport's group of tasks, not in `call_tool`. So the whole
 # `async with` of the client is cancelled, other calls with it, and no `except` around the call sees why.
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pip 26.3: with --target, a package's record names its command at a place where nothing is.
+# pip 26.3: with --target, a package's record names its command at a path that does not exist.
 #
 # `pip install --target` installs into a temporary prefix, and moves what it finds there. The record in the folder
 # .dist-info is as it was before: it has the command two folders above, while it stands in bin/ beside the packages. So

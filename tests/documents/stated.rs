@@ -87,7 +87,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ("docs/reference/limits.md", "| state | ", "crates/board/src/state/mod.rs", "STATE_BYTES_MAX"),
     (
         "docs/reference/limits.md",
-        "| what an agent says of itself | ",
+        "| an agent's profile | ",
         "crates/board/src/model/agent.rs",
         "PROFILE_BYTES_MAX",
     ),
@@ -256,7 +256,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ),
     (
         "docs/reference/limits.md",
-        "| an archive keeps forgotten history from being deleted | ",
+        "| an export keeps forgotten history from being deleted | ",
         "crates/store/src/sqlite/pins.rs",
         "PIN_TIME_MAX",
     ),

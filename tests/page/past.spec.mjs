@@ -139,7 +139,7 @@ describe("one forks a revision, compares the fork, and compacted history is expl
   assert.match(await state.innerText(), /plan\/y[\s\S]*absent[\s\S]*"only here"/);
   assert.match(await region(t, "requests").innerText(), /equal/);
   await t.go(`#/sessions/${fork}/past?at=2`);
-  await t.page.getByText("This revision is compacted: the board is kept from revision 4 on.").waitFor();
+  await t.page.getByText("This revision is compacted: the board is retained from revision 4 on.").waitFor();
   await t.page.getByRole("button", { name: "Oldest kept" }).click();
   await region(t, "requests").getByText("Open the report").waitFor();
 });

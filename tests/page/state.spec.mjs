@@ -79,7 +79,7 @@ describe("what changes lights up, and selection and place stay", async (t) => {
   await t.server.patch(path("live", "key200"), { add: 5 });
   await row(t, "key200").filter({ hasText: "205" }).waitFor();
   await t.server.del(path("live", "key200"));
-  await t.page.getByText("There is no value at this path now").waitFor();
+  await t.page.getByText("This path has no value now").waitFor();
 });
 
 describe("a large document reads only what changed, and all of it is reached", async (t) => {
@@ -130,11 +130,11 @@ describe("a lost edit shows both values; one overwrites, takes theirs or goes on
   await server.put(path("race", "x"), '"theirs"', { "X-Agent-ID": "ExcelAgent" });
   await page.getByRole("alert").filter({ hasText: "The value changed while you edit" }).filter({ hasText: "ExcelAgent" }).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Another write came between").waitFor();
+  await page.getByText("Somebody else wrote in between").waitFor();
   assert.equal(await t.text(page.getByLabel("Theirs", { exact: true })), '"theirs"');
   assert.equal(await t.text(page.getByLabel("Mine", { exact: true })), '"mine"');
   assert.equal((await server.get(path("race", "x"))).body, "theirs");
-  await page.getByRole("button", { name: "Go on editing" }).click();
+  await page.getByRole("button", { name: "Continue editing" }).click();
   assert.equal(await field.inputValue(), '"mine"');
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("button", { name: "Overwrite theirs" }).click();
@@ -167,7 +167,7 @@ describe("of two pages that edit one leaf the second sees what the first saved",
   await gone(t.page.locator("dialog"));
   await other.page.getByRole("alert").filter({ hasText: "The value changed while you edit" }).waitFor();
   await other.page.getByRole("button", { name: "Save" }).click();
-  await other.page.getByText("Another write came between").waitFor();
+  await other.page.getByText("Somebody else wrote in between").waitFor();
   assert.equal((await t.server.get(path("leaf", "x"))).body, 2);
   await other.page.getByRole("button", { name: "Overwrite theirs" }).click();
   await gone(other.page.locator("dialog"));

@@ -71,7 +71,7 @@ pub(super) async fn file(Path(path): Path<String>, headers: HeaderMap) -> Respon
     let files = Files::get();
     let is_build = of.len() == BUILD_CHARS && of.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_build && of != files.build {
-        let detail = "this file is of another version of the page; reload the page";
+        let detail = "this file belongs to another version of the page; reload the page";
         let headers = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
         return (StatusCode::NOT_FOUND, headers, detail).into_response();
     }

@@ -106,7 +106,7 @@ function Sum({ answer, parts, params }) {
       ${truncated > 0 && html`<span class="badge warn">${plural(truncated, "item")} left out to stay within ${count(Number(params.max_tokens))} tokens</span>`}
     </div>
     <${Shares} shares=${shared} />
-    <p class="muted small">The total is the server's estimate. Texts share in it by their length${images > 0 ? "; images have what remains" : ""}.</p>
+    <p class="muted small">The total is the server's estimate. It is divided among texts by their length${images > 0 ? "; images have what remains" : ""}.</p>
   </section>`;
 }
 
@@ -115,7 +115,7 @@ function Parts({ session, parts, raw, isEmpty }) {
   useEffect(() => setAll(false), [session]);
   const shown = all ? parts : parts.slice(0, PARTS_SHOWN);
   return html`
-    ${isEmpty && html`<${Empty} title="The four logs are empty"><p>The prompt has its headings alone. State and memories are in the options.</p><//>`}
+    ${isEmpty && html`<${Empty} title="The four logs are empty"><p>The prompt has only its headings. State and memories are in the options.</p><//>`}
     <ol class="prompt-parts stack" aria-label="Parts">${shown.map((part, index) => html`<li key=${`${index} ${part.heading ?? part.kind}`}><${Part} part=${part} index=${index} raw=${raw} /></li>`)}</ol>
     ${shown.length < parts.length && html`<div><${Button} onClick=${() => setAll(true)}>Show all ${count(parts.length)} parts<//></div>`}`;
 }

@@ -30,7 +30,7 @@ export function Sessions() {
     </div>
     ${error && html`<div class="view padded"><${ProblemNote} error=${error} retry=${() => sessions.reload()} /></div>`}
     ${sessions.loading.value && html`<div class="view padded"><${Skeleton} lines=${8} /></div>`}
-    ${sessions.cut.value && html`<p class="note">The first ${count(SESSIONS_MAX)} sessions by name are listed. Search over all is in Search.</p>`}
+    ${sessions.cut.value && html`<p class="note">The first ${count(SESSIONS_MAX)} sessions by name are listed. Search covers all of them.</p>`}
     ${!sessions.loading.value && shown.length > 0 && html`
       <div class="sessions-head" aria-hidden="true"><span>${plural(shown.length, "session")}</span><span>Entries</span><span>Agents</span><span>Size</span><span>Active</span></div>
       <${Rows} class="sessions-list" label="Sessions" count=${shown.length} height=${ROW_PX} render=${(i) => html`<${Row} session=${shown[i]} questions=${open.get(shown[i].session) ?? 0} />`} />`}
@@ -95,7 +95,7 @@ const SINGULAR = { requests: "request", trajectories: "step", questions: "questi
 
 function First() {
   return html`<${Empty} title="No sessions yet">
-    <p>A session comes into being with the first thing that is written to it. For a run to look at:</p>
+    <p>The first write to a session creates it. For a run to look at:</p>
     <${Command} text=${`blackboard demo --url ${location.origin}`} />
   <//>`;
 }

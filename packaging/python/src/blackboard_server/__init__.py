@@ -16,4 +16,4 @@ def binary() -> Path:
         for path in (Path(str(file.locate())), Path(__file__).parents[1] / file.parent.name / file.name):
             if path.is_file():
                 return path.resolve()
-    raise FileNotFoundError("the package blackboard-server is there without its command; please install it again")
+    raise FileNotFoundError("the package blackboard-server is installed without its command; please install it again")

@@ -95,7 +95,7 @@ function Statuses({ session, profile, feed, states }) {
 function Way({ session, way }) {
   const [all, setAll] = useState(false);
   if (way.loading) return html`<${Skeleton} lines=${3} />`;
-  if (way.list.length === 0) return html`<p class="muted small">No change of status is on record.</p>`;
+  if (way.list.length === 0) return html`<p class="muted small">No change of status is recorded.</p>`;
   const shown = all ? way.list : way.list.slice(0, 5);
   return html`<div>
     <table class="table way">

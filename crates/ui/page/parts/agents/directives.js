@@ -55,7 +55,7 @@ export function Directives({ session, profile, feed }) {
           ? html`<${Button} icon="play" onClick=${() => withdraw("stopped")}>Withdraw stop<//>`
           : html`<${Button} icon="stop" kind="danger" onClick=${() => ask("stopped")}>Stop<//>`}
       </div>`}
-      <p class="muted small">An agent looks at these values between two steps. Nothing stops one that does not look.</p>
+      <p class="muted small">A cooperating agent checks these values between two steps. One that does not check them is not stopped.</p>
     </div>
   </section>`;
 }
@@ -72,7 +72,7 @@ function Line({ title, one, since, obeyed, free }) {
 function Unheard({ profile, pause, stop, since }) {
   const waits = pause.phase === "asked" || stop.phase === "asked";
   if (!waits || !since || !profile.last_seen || new Date(profile.last_seen) <= new Date(since.at)) return null;
-  return html`<p class="small unheard">The agent has written since. It is between two looks, or does not look.</p>`;
+  return html`<p class="small unheard">The agent has written since. It is between two checks, or does not check.</p>`;
 }
 
 async function removed(path) {

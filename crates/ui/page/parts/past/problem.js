@@ -11,7 +11,7 @@ export function PastProblem({ error, oldest, retry, param = "at" }) {
   if (!error) return null;
   if (error.code === "history-compacted") {
     return html`<div class="past-gone" role="alert"><${Icon} name="past" /><div class="grow">
-      <p>This revision is compacted: the board is kept from revision ${count(error.body?.oldest_revision ?? oldest)} on.</p>
+      <p>This revision is compacted: the board is retained from revision ${count(error.body?.oldest_revision ?? oldest)} on.</p>
       <p class="muted small">The session's setting <code>history</code> says how much is kept; a fork begins with the revision that it was made from.</p>
     </div>${oldest !== undefined && html`<${Button} onClick=${() => setParams({ [param]: oldest })}>Oldest kept<//>`}</div>`;
   }

@@ -88,7 +88,7 @@ function Fields({ params, profiles }) {
     <${Select} label="Tokens as of" options=${TOKENIZERS} value=${params.tokenizer ?? ""} onChange=${(tokenizer) => setParams({ tokenizer })} />
     <${Select} label="Characters" options=${CHARACTERS} value=${params.ascii ?? ""} onChange=${(ascii) => setParams({ ascii })} />
     <${Select} label="Profile" options=${profile} value=${params.profile ?? ""} onChange=${(value) => setParams({ profile: value })} />
-    ${!params.images && !params.profile && html`<p class="wide muted small">By default images are inline. This page reads them by address, and copies have them inline.</p>`}
+    ${!params.images && !params.profile && html`<p class="wide muted small">By default images are inline. This page loads them by address; copies have them inline.</p>`}
     <div class="wide"><${Field} name="keys" label="Keys of steps and memories" hint="all; or step, thought" params=${params} /></div>
     <label class="check wide" title="Used by the format Anthropic"><input type="checkbox" checked=${params.cache_marks === "true"} onChange=${(event) => setParams({ cache_marks: event.currentTarget.checked ? "true" : null })} />Cache marks (Anthropic)</label>
   </div>`;

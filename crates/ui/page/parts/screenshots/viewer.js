@@ -65,7 +65,7 @@ export function Viewer({ session, feed, onClose }) {
 
 function Missing({ error, session, shot }) {
   if (error.status !== 404) return html`<${ProblemNote} error=${error} />`;
-  return html`<div class="stack pane-note"><p>There is no screenshot ${short(shot, 40)} now. It may have been deleted; the past still has it.</p>
+  return html`<div class="stack pane-note"><p>Screenshot ${short(shot, 40)} does not exist now. It may have been deleted; the history still has it.</p>
     <div class="row"><${ButtonLink} icon="past" href=${href("past", session)}>Past<//></div></div>`;
 }
 

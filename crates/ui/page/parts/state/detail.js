@@ -34,7 +34,7 @@ export function Detail({ session, feed, place, node, onSelect }) {
       <${Copy} icon="link" label="Copy link" text=${link} />
       <${Copy} icon="terminal" label="Copy as curl" text=${() => curl(api)} />
     </div>
-    ${node === undefined ? html`<p class="muted" role="status">There is no value at this path now.</p>` : html`<${Facts} session=${session} feed=${feed} place=${place} node=${node} />`}
+    ${node === undefined ? html`<p class="muted" role="status">This path has no value now.</p>` : html`<${Facts} session=${session} feed=${feed} place=${place} node=${node} />`}
     ${sub !== "" && html`<p class="muted small">It has no address of its own: <a href=${href("state", session, { path })}>${path || "the document"}</a> has it as a whole.</p>`}
     <${Actions} session=${session} place=${place} node=${node} onDo=${setDoing} />
     ${node && html`<${Value} key=${idOf(place)} node=${node} />`}

@@ -29,9 +29,9 @@ export function Editor({ session, feed, path, onClose }) {
   const { base, text, theirs, problem, fault, isDirty, asksToLeave } = edit;
   const isLost = theirs && !edit.isHidden;
   const foot = isLost
-    ? html`<${Button} onClick=${edit.goOn}>Go on editing<//><${Button} onClick=${edit.takeTheirs}>Take theirs<//><${Button} kind="danger" disabled=${fault !== undefined} onClick=${edit.overwrite}>Overwrite theirs<//>`
+    ? html`<${Button} onClick=${edit.goOn}>Continue editing<//><${Button} onClick=${edit.takeTheirs}>Take theirs<//><${Button} kind="danger" disabled=${fault !== undefined} onClick=${edit.overwrite}>Overwrite theirs<//>`
     : html`<${Button} onClick=${edit.leave}>Cancel<//><${Button} kind="primary" disabled=${!base || fault !== undefined || edit.isBusy} onClick=${edit.save}>Save<//>`;
-  return html`<${Dialog} title=${`Edit ${path || "the document"}`} wide onClose=${edit.leave} foot=${asksToLeave ? html`<${Button} onClick=${edit.stay}>Go on editing<//><${Button} kind="danger" onClick=${onClose}>Discard<//>` : foot}>
+  return html`<${Dialog} title=${`Edit ${path || "the document"}`} wide onClose=${edit.leave} foot=${asksToLeave ? html`<${Button} onClick=${edit.stay}>Continue editing<//><${Button} kind="danger" onClick=${onClose}>Discard<//>` : foot}>
     ${asksToLeave && html`<p role="alert">The changes are not saved.</p>`}
     ${edit.news && html`<${News} news=${edit.news} isHidden=${edit.isHidden} onCompare=${edit.compare} />`}
     ${!base && !problem && html`<${Skeleton} />`}
@@ -41,7 +41,7 @@ export function Editor({ session, feed, path, onClose }) {
         onInput=${(event) => edit.setText(event.currentTarget.value)} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && fault === undefined && edit.save()}></textarea></label>
       <p id="state-fault" class="state-fault" role="status">${fault ?? ""}</p>
       <label class="labelled state-ttl">Expires after (optional)<input class="field" placeholder="never; or 30s, 10m, 2h" value=${edit.ttl} onInput=${(event) => edit.setTtl(event.currentTarget.value)} /></label>
-      <p class="muted small">Saved only if the value is still the one that was read${isDirty ? "" : "; so far it is unchanged"}. Saving ends an earlier expiry.</p>`}
+      <p class="muted small">Saved only if the value is still the one that was read${isDirty ? "" : "; so far it is unchanged"}. Saving removes an earlier expiry.</p>`}
     <${ProblemNote} error=${problem} />
   <//>`;
 }
@@ -134,7 +134,7 @@ function News({ news, isHidden, onCompare }) {
 function Sides({ theirs, mine }) {
   const parts = useMemo(() => diffLines(theirs ?? "", mine, { timeout: DIFF_MS }) ?? [{ value: theirs ?? "", removed: true }, { value: mine, added: true }], [theirs, mine]);
   const side = (skipped, mark) => parts.filter((part) => !part[skipped]).map((part) => (part[mark] ? html`<mark class=${mark}>${part.value}</mark>` : part.value));
-  return html`<p role="alert">Another write came between. Nothing of yours is written yet.</p>
+  return html`<p role="alert">Somebody else wrote in between. Your change is not written yet.</p>
     <div class="state-sides">
       <section><h3>Theirs</h3>${theirs === undefined ? html`<p class="muted">The value was deleted.</p>` : html`<pre class="codebox" tabindex="0" aria-label="Theirs">${side("added", "removed")}</pre>`}</section>
       <section><h3>Mine</h3><pre class="codebox" tabindex="0" aria-label="Mine">${side("removed", "added")}</pre></section>

@@ -60,7 +60,7 @@ function Actions({ session, entry, refresh, onAfter }) {
   }, "The claim is given back");
   return html`<div class="row wrap">
     ${entry.failed && html`<${Button} icon="restore" kind="primary" onClick=${retry}>Retry<//>`}
-    ${entry.claim && entry.claim.agent === agent && html`<${Button} icon="restore" onClick=${release}>Give the claim back<//>`}
+    ${entry.claim && entry.claim.agent === agent && html`<${Button} icon="restore" onClick=${release}>Release the claim<//>`}
     <${Button} icon="plus" onClick=${onAfter}>New request after this<//>
   </div>`;
 }
