@@ -214,8 +214,8 @@ fn a_foreign_answer_and_no_server_have_their_codes() {
 
 /// The sentence on a write without an answer, in a line that has it for a write only.
 fn says_how_to_repeat(kind: Kind, arguments: &[&str], line: &str) {
-    let says =
-        line.contains("the write may have been done; to be sure, repeat it with --idempotency-key ");
+    let says = line
+        .contains("the write may have been done; to be sure, repeat it with --idempotency-key ");
     assert_eq!(says, kind != Reads, "{arguments:?}: {line}");
 }
 

@@ -146,7 +146,7 @@ describe("a screenshot that is gone, and a session without any, are explained", 
   await t.go(`#/sessions/${session}/screenshots`);
   await t.page.getByText("No screenshots yet").waitFor();
   await t.go(`#/sessions/${session}/screenshots?shot=9`);
-  await t.page.getByText("There is no screenshot 9 now").waitFor();
+  await t.page.getByText("Screenshot 9 does not exist now").waitFor();
 });
 
 describe("an SVG with a script as a label, or as an image, does nothing", async (t) => {

@@ -62,7 +62,9 @@ pub enum RootsError {
         path: PathBuf,
     },
     /// The system has no usable certificates.
-    #[error("the system has no root certificates; install ca-certificates, or give a file with --ca")]
+    #[error(
+        "the system has no root certificates; install ca-certificates, or give a file with --ca"
+    )]
     NoneInSystem,
     /// The protocol versions are not supported.
     #[error("TLS cannot be set up")]

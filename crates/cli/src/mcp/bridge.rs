@@ -121,9 +121,7 @@ impl Bridge {
         }
         let ended = async { while self.calls.join_next().await.is_some() {} };
         if timeout(GRACE_MAX, ended).await.is_err() {
-            tracing::warn!(
-                "the input ended 10 s ago; requests that are still open are cancelled"
-            );
+            tracing::warn!("the input ended 10 s ago; requests that are still open are cancelled");
         }
         Ok(())
     }

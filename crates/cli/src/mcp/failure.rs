@@ -56,8 +56,10 @@ impl Failure {
                 format!("{url}: the answer has more than {most} MiB; ask for less at once")
             }
             Error::Encoding => {
-                format!("{url}: the answer is not UTF-8; is --url (BLACKBOARD_URL) the address of a Blackboard \
-                         server?")
+                format!(
+                    "{url}: the answer is not UTF-8; is --url (BLACKBOARD_URL) the address of a Blackboard \
+                         server?"
+                )
             }
         })
     }

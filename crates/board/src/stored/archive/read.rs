@@ -29,9 +29,7 @@ pub enum Fault {
     #[error("the first line of an archive must name its format")]
     NoArchive,
     /// The archive is of a build before the first release.
-    #[error(
-        "the archive is of a version before the first release, which no later version reads"
-    )]
+    #[error("the archive is of a version before the first release, which no later version reads")]
     BeforeRelease,
     /// The archive has an unknown version, perhaps that of a later server.
     #[error(

@@ -30,9 +30,7 @@ pub enum ImageWarning {
     )]
     OtherBytes,
     /// The file lacks its end.
-    #[error(
-        "models are not shown the image: the file is truncated; it was kept as it is"
-    )]
+    #[error("models are not shown the image: the file is truncated; it was kept as it is")]
     Cut,
     /// Its header shows that it cannot be decoded.
     #[error("models are not shown the image: {0}; it was kept as it is")]

@@ -21,7 +21,9 @@ pub(crate) enum Stopped {
     )]
     Refused { to: String, what: String, status: StatusCode },
     /// The receiver takes no more messages.
-    #[error("{to} answered {what} with 410: it accepts no more messages; give another receiver with --to")]
+    #[error(
+        "{to} answered {what} with 410: it accepts no more messages; give another receiver with --to"
+    )]
     Gone { to: String, what: String },
     /// The receiver is elsewhere.
     #[error(
