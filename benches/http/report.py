@@ -48,8 +48,7 @@ how each figure is made; `benches/http/run --all` makes all of this anew.
 HEADLINES = """\
 ## How fast
 
-On one machine ({machine}) that the load shares, {date}; [performance](docs/performance.md) has all figures.
-A restart with 1,000,000 compacted commits takes {restart}.
+Server and load shared one machine ({machine}) on {date}; [performance](docs/performance.md) has all figures.
 
 {table}
 """
@@ -57,7 +56,7 @@ A restart with 1,000,000 compacted commits takes {restart}.
 # The turns of the README's table: what each did, and the ratio with its turn of comparison, by the beginning of its title.
 HEADLINE_TURNS = {
     "post": ("Durable POST of an 800 B item", "Durable POST of an 800 B item / bare axum", "a bare axum POST"),
-    "add": ("PATCH that adds to a number", "`add` on one path", "that durable POST"),
+    "add": ("PATCH that adds to a number", "`add` on one path", "the POST above"),
     "page": ("GET a page of 100 entries", "GET a page of 100 entries", "a static body of the same bytes"),
     "prompt": ("GET the prompt of 1,000 items", "GET prompt of 1,000 items / static", "a static body of the same bytes"),
 }
@@ -172,8 +171,7 @@ def headlines(results: Results) -> str:
     return HEADLINES.format(
         date=results.date,
         machine=machine(results),
-        restart=beginning(figures.scales(results), "Restart with 1,000,000").measured(),
-        table=table([f"{CONNECTIONS} connections", "requests/s", "p50, p99", "beside"], rows),
+        table=table([f"{CONNECTIONS} connections", "requests/s", "p50, p99", "compared with"], rows),
     )
 
 

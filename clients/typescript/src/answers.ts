@@ -24,7 +24,10 @@ export async function read(response: Response, parseAs: ParseAs): Promise<unknow
   if (parseAs === "stream") return response.body;
   if (parseAs !== "json") return response[parseAs]();
   if (!/^application\/([^;]+\+)?json\b/i.test(contentType(response))) {
-    throw await unexpected(response, "not JSON; ask for another form with 'parseAs', or check that the address is a Blackboard's");
+    throw await unexpected(
+      response,
+      "not JSON; ask for another form with 'parseAs', or check that the address is a Blackboard's",
+    );
   }
   return parse(await response.text(), response);
 }

@@ -13,7 +13,9 @@ export type StatePath = string | readonly string[];
 /** Returns a name, percent-encoded for a path or for `X-Agent-ID`. */
 export function encodeName(name: string): string {
   if (name === "" || name === "." || name === "..") {
-    throw new UnsupportedValue(`${JSON.stringify(name)} is not a name; a name has 1 to 256 bytes and is not '.' or '..'`);
+    throw new UnsupportedValue(
+      `${JSON.stringify(name)} is not a name; a name has 1 to 256 bytes and is not '.' or '..'`,
+    );
   }
   return encodeText(name);
 }

@@ -115,7 +115,10 @@ test("a token's agent and scopes hold", async (t) => {
 test("a page of HTML is no answer, and gets no token", async (t) => {
   const { error, heads } = await appendTo(t, () => http("200 OK", "text/html", "<html><body>Welcome"));
   assert(error instanceof UnexpectedAnswer);
-  assert.match(error.message, /is 200 with text\/html, not JSON; .*check that the address is a Blackboard's: "<html><body>Welcome"$/);
+  assert.match(
+    error.message,
+    /is 200 with text\/html, not JSON; .*check that the address is a Blackboard's: "<html><body>Welcome"$/,
+  );
   assert.equal(heads.length, 1);
   assert.doesNotMatch(heads.join(), /bb_secret/);
 });
@@ -125,7 +128,10 @@ test("HTML behind the first answer is no answer either", async (t) => {
   const { error } = await appendTo(t, (path) => (path === "/" ? greeting() : page));
   assert(error instanceof UnexpectedAnswer);
   assert.equal(error.status, 404);
-  assert.match(error.message, /not a problem document; check that the address is a Blackboard's: "<h1>Nothing here<\/h1>"$/);
+  assert.match(
+    error.message,
+    /not a problem document; check that the address is a Blackboard's: "<h1>Nothing here<\/h1>"$/,
+  );
 });
 
 test("a redirect is named and not followed", async (t) => {

@@ -161,7 +161,10 @@ test("a gap is an error, or an event after which the others go on", async (t) =>
   await assert.rejects(follow(client).next(), (error) => {
     assert(error instanceof HistoryGap);
     assert.deepEqual([error.revision, error.oldestRevision], [4, 3]);
-    assert.match(error.message, /^the history after revision 0 is not retained, or does not exist yet: read the board again/);
+    assert.match(
+      error.message,
+      /^the history after revision 0 is not retained, or does not exist yet: read the board again/,
+    );
     return true;
   });
   const events = client.events("events", { after: 0, onGap: "resync" });

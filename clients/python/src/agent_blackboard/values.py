@@ -51,7 +51,9 @@ def checked_tag(etag: str | None, refused: str | None = None) -> str:
     if etag is None:
         raise UnexpectedAnswer("the answer has no ETag; a proxy between the server and this client removes it", 200)
     if etag == refused:
-        text = f"the tag {etag} does not match, although it was just read; a proxy between the server and this client changes ETag"
+        text = (
+            f"the tag {etag} was just read and does not match; a proxy between the server and this client changes ETag"
+        )
         raise UnexpectedAnswer(text, 412)
     return etag
 
