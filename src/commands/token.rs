@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Subcommand};
 use super::directory::{Answering, Directory, Unanswered};
 use crate::auth::{Scope, SessionPattern};
 use crate::board::{AgentName, TokenName, Ttl};
-use crate::cli::{Failure, note};
+use crate::cli::{Failure, note, put};
 use crate::control::{AskError, DisabledTokens, Line, MadeToken, Request, TokenLine};
 use crate::printable;
 use crate::printable::plain;
@@ -161,20 +161,19 @@ impl List {
     fn run(self) -> Result<(), Unfinished> {
         self.directory.present_or(false)?;
         let (lines, _) = asked(&self.directory.telling()?, &Request::Tokens {})?;
-        let mut out = io::stdout().lock();
-        if self.json {
-            for line in lines {
-                writeln!(out, "{}", plain(&serde_json::to_string(&line)?))?;
-            }
-            return Ok(());
+        let mut out = String::new();
+        for line in &lines {
+            out += &if self.json {
+                plain(&serde_json::to_string(line)?).into_owned()
+            } else {
+                format!("{}  {}", line.id, printable::line(&told(line)))
+            };
+            out.push('\n');
         }
-        if lines.is_empty() {
+        if lines.is_empty() && !self.json {
             note("no tokens: anyone who reaches the server may do everything");
         }
-        for line in lines {
-            writeln!(out, "{}  {}", line.id, printable::line(&told(&line)))?;
-        }
-        Ok(())
+        Ok(put(&out)?)
     }
 }
 

@@ -68,6 +68,9 @@ pub(crate) enum Refusal {
     /// Forwarding ended.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+    /// A past session is asked for as if it were a log.
+    #[error("--at is for a log or an entry: 'blackboard show {session}/requests --at …'; 'blackboard state' has it too")]
+    PastSession { session: String },
     /// A file was named where its content is the item.
     #[error("{file} is a file; --file {file} sends its content")]
     IsFile { file: String },
@@ -87,7 +90,10 @@ impl Refusal {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Recording(_) => 1,
-            Self::Json(_) | Self::Address { .. } | Self::IsFile { .. } => 2,
+            Self::Json(_)
+            | Self::Address { .. }
+            | Self::PastSession { .. }
+            | Self::IsFile { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),
             Self::Occupied { .. } => 6,

@@ -11,6 +11,7 @@ use crate::remote::access::Access;
 use crate::remote::body::Entry;
 use crate::remote::place::Place;
 use crate::remote::query::Query;
+use crate::remote::refusal::Refusal;
 use crate::remote::screen::Table;
 use blackboard_board::LogName;
 
@@ -32,7 +33,7 @@ pub struct Show {
     #[arg(value_name = "PLACE")]
     place: Place,
 
-    /// Show the board as it was at this revision or checkpoint
+    /// Show the log or entry as it was at this revision or checkpoint
     #[arg(long, value_name = "REVISION|CHECKPOINT")]
     at: Option<String>,
 
@@ -75,6 +76,9 @@ struct Page<'a> {
 impl Show {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let place = self.place.clone();
+        if place.log.is_none() && self.at.is_some() {
+            return Err(Refusal::PastSession { session: place.session.to_string() }.into());
+        }
         let query = Query::of(place.address()).with("at", self.at);
         let is_page = place.log.is_some() && place.seq.is_none();
         let pages = self.after.is_some() || self.limit.is_some();
