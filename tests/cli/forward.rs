@@ -232,7 +232,7 @@ fn a_refused_message_stops_the_forward_or_is_left_out() {
     let arguments = ["demo", "--cursor", &path, "--after", "0"];
     receiver.answer(&["200 OK", "400 Bad Request"]);
     let refused = ended(&server, &receiver.url, &arguments).refusal(12);
-    assert!(refused.contains("refused revision 2 of demo with 400 Bad Request"), "{refused}");
+    assert!(refused.contains("rejected revision 2 of demo with 400 Bad Request"), "{refused}");
     assert_eq!(stored(&path), serde_json::json!({"session": "demo", "revision": 1}));
     let skipping = [arguments.as_slice(), &["--skip-refused"]].concat();
     receiver.answer(&["422 Unprocessable Entity", "410 Gone"]);
