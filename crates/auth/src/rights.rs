@@ -34,7 +34,9 @@ pub enum Forbidden {
         setting: &'static str,
     },
     /// The request would change another agent's memory.
-    #[error("the token is bound to {own}, and this would change memories of other agents: use a token without an agent")]
+    #[error(
+        "the token is bound to {own}, and this would change memories of other agents: use a token without an agent"
+    )]
     ForeignWrite {
         /// The agent that the token is bound to.
         own: AgentName,
