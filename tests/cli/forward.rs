@@ -239,7 +239,7 @@ fn a_refused_message_stops_the_forward_or_is_left_out() {
     let done = ended(&server, &receiver.url, &skipping);
     assert_eq!(done.status.code(), Some(12));
     let lines: Vec<_> = done.error.lines().collect();
-    assert!(lines[0].contains("refused revision 2 of demo with 422") && lines.len() == 2);
+    assert!(lines[0].contains("rejected revision 2 of demo with 422") && lines.len() == 2);
     assert!(lines[1].contains("revision 3 of demo with 410: it accepts no more"), "{lines:?}");
     assert_eq!(stored(&path)["revision"], 2);
     receiver.answer(&["301 Moved\r\nLocation: /hook"]);
