@@ -402,7 +402,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ),
     (
         "docs/reference/mcp.md",
-        "A reading has at most ",
+        "answer of a tool that reads has at most ",
         "crates/mcp/src/call/visit.rs",
         "TOKENS_DEFAULT",
     ),
