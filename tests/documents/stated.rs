@@ -371,7 +371,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ),
     (
         "docs/guide/access.md",
-        "any characters, repeatable up to ",
+        "any characters; it can be given up to ",
         "crates/auth/src/token.rs",
         "PATTERNS_MAX",
     ),
