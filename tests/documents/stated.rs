@@ -335,13 +335,13 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     ),
     (
         "docs/operations.md",
-        "until it is back or has stayed for ",
+        "until the difference is gone or has lasted for ",
         "crates/clock/src/lib.rs",
         "HELD_MS",
     ),
     (
         "docs/operations.md",
-        "on the database is waited for ",
+        "locked the database, a write waits for ",
         "crates/store/src/sqlite/database.rs",
         "BUSY",
     ),
