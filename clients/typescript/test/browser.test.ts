@@ -100,5 +100,5 @@ test("a page whose origin is not allowed is told so", { timeout: 120_000 }, asyn
   const server = await startServer(t);
   const page = await openPage(t, await servePage(t));
   const refused = await page.evaluate((url) => globalThis.page.refusal(url, "bb_token", 300), server.url);
-  assert.match(refused, /^ConnectionFailed: .*; is the page's origin one of its --cors-origins\?$/);
+  assert.match(refused, /^ConnectionFailed: .*; is the page's origin in its --cors-origins\?$/);
 });
