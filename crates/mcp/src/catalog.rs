@@ -278,8 +278,8 @@ pub(super) static TOOLS: [Definition; 22] = [
     },
     Definition {
         name: "claim_request",
-        description: "Claim the board's next open request (task, job, work) that matches, for you alone, and wait \
-                      for one if none is open. To renew, claim its seq again before expires_at. Example: \
+        description: "Claim the board's next open request (task, job, work) that matches, for you alone; waits for \
+                      one. To renew, claim its seq again before expires_at. Example: \
                       {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
         properties: Properties::of(
             r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,

@@ -69,9 +69,7 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A past session is asked for as if it were a log.
-    #[error(
-        "--at is for a log or an entry: 'blackboard show {session}/requests --at …'; 'blackboard state' has it too"
-    )]
+    #[error("--at is for a log or an entry, such as {session}/requests")]
     PastSession { session: String },
     /// A file was named where its content is the item.
     #[error("{file} is a file; --file {file} sends its content")]
