@@ -19,7 +19,7 @@ def test_the_guides_snippets_run_as_they_stand(server: object, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     names = snippets.run_page("python.md", instead=("http://127.0.0.1:8733", url))
     assert isinstance(names["client"], Client)
-    assert names["image"] == names["png"]
+    assert names["image"] == names["gif"]
     assert "tasks/t1" in names["changes"] or names["changes"]
     names["client"].close()
 
