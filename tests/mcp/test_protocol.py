@@ -493,7 +493,7 @@ async def test_an_upload_is_warned_of(server: Server, session: str) -> None:
         head, data = whole.split(",")
         cut = base64.b64encode(base64.b64decode(data)[:-12]).decode()
         added = facts(await raw.call("add_screenshot", {"image": f"{head},{cut}"}))
-        assert "ends before" in added["warnings"][0]
+        assert "is truncated" in added["warnings"][0]
 
 
 async def test_each_request_is_claimed_once(server: Server, session: str) -> None:
