@@ -161,7 +161,7 @@ mod tests {
             (401, "BLACKBOARD_TOKEN or --token-file"),
             (403, "right"),
             (404, "--session"),
-            (405, "no MCP"),
+            (405, "does not serve MCP"),
             (406, "proxy"),
             (413, "send less"),
             (421, "--allowed-hosts"),
