@@ -19,8 +19,8 @@ import engine
 
 # What the Dockerfile's compiler is asked for.
 CARGO = """#!/bin/sh
-[ "$*" = "build --release --locked --bin blackboard" ] || { echo "cargo $*: not what is expected" >&2; exit 1; }
-[ -f Cargo.lock ] && [ -d src ] && [ -d crates ] && install -D /opt/blackboard target/release/blackboard
+[ "$*" = "build --profile dist --locked --bin blackboard" ] || { echo "cargo $*: not what is expected" >&2; exit 1; }
+[ -f Cargo.lock ] && [ -d src ] && [ -d crates ] && install -D /opt/blackboard target/dist/blackboard
 """
 NOTHING = "#!/bin/sh\n"
 
