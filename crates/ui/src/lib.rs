@@ -1,6 +1,6 @@
 //! The web page: its files, and the login by which a browser holds a token that scripts cannot read.
 //!
-//! The page uses the public API alone. This door knows nothing of `http`: [`app`](crate::app) mounts its routes, and
+//! The page uses the public API alone. This door knows nothing of `http`: `app` mounts its routes, and
 //! gives its logins to the guard.
 
 mod cookie;
