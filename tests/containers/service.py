@@ -28,8 +28,8 @@ def play(binary: Path, pages: Pages, log: Path) -> int:
     try:
         house.until("systemctl is-active basic.target", "active")
         house.put(REPOSITORY / "packaging", CHECKOUT)
-        house.put(binary, f"{CHECKOUT}/target/release")
-        house.run(f"mv target/release/{binary.name} target/release/blackboard || true")
+        house.put(binary, "/tmp/built")
+        house.run(f"install -D /tmp/built/{binary.name} {CHECKOUT}/target/release/blackboard")
         stage = Stage(house, pages)
         _pasted(stage)
         _killed(stage)

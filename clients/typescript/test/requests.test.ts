@@ -153,7 +153,7 @@ describe("claims and their time", { concurrency: true }, () => {
     assert(((await entry(client)).done?.fence ?? 0) > fence);
   });
 
-  test("a claim that was lost ends the work and tells so", async (t) => {
+  test("a lost claim ends the work and is reported", async (t) => {
     const client = (await startServer(t)).client({ agent: "w" });
     await post(client, {});
     const params = { path: { session, seq: 1 } };
