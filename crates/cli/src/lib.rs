@@ -5,6 +5,7 @@ mod failure;
 mod mcp;
 mod output;
 mod remote;
+mod system;
 
 pub use failure::Failure;
 pub use mcp::Mcp;

@@ -13,13 +13,13 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::bridge::Bridge;
 use self::endpoint::{Endpoint, Identity};
 use crate::Failure;
 use crate::connection::{Connected, Connection, EXPOSED, Unusable};
+use crate::system::{Signals, paints};
 use blackboard_board::{AgentName, ImagesShown, SessionName};
 use blackboard_client::Limits;
 
@@ -107,10 +107,8 @@ impl Mcp {
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
         let bridged = runtime.block_on(async {
-            let (mut term, mut int) =
-                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-            let stop = either(&mut term, &mut int);
-            Bridge::run(endpoint, tokio::io::stdin(), tokio::io::stdout(), stop).await
+            let mut signals = Signals::new()?;
+            Bridge::run(endpoint, tokio::io::stdin(), tokio::io::stdout(), signals.next()).await
         });
         // A thread may wait for input that never comes.
         runtime.shutdown_background();
@@ -150,17 +148,9 @@ fn log(filter: &str) -> Result<(), InvalidFilter> {
     tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(io::stderr().is_terminal() && paints())
         .with_target(false)
         .without_time()
         .init();
     Ok(())
-}
-
-/// Waits for either signal.
-async fn either(one: &mut Signal, other: &mut Signal) {
-    tokio::select! {
-        _ = one.recv() => {}
-        _ = other.recv() => {}
-    }
 }

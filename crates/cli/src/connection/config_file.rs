@@ -3,22 +3,18 @@
 //! It is a JSON object with the members `url`, `token`, `token_file`, `agent` and `ca`. A file with a token must be
 //! readable by its owner only, and the token goes to the file's own URL only.
 
-use std::env;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::system::{config_home, foreign_mode};
 use blackboard_board::AgentName;
 use blackboard_client::{BaseUrl, InvalidBaseUrl, InvalidToken, Token, TokenError};
 
 /// The maximum size of the file, in bytes.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
-
-/// The bits of a mode by which others than the owner may read or write a file.
-const OTHERS: u32 = 0o077;
 
 /// The settings of a file.
 #[derive(Debug, Default)]
@@ -68,7 +64,7 @@ pub(crate) enum ConfigFileError {
 impl ConfigFile {
     /// Reads this file, or the default one, which need not exist.
     pub(super) fn read(given: Option<&Path>) -> Result<Self, ConfigFileError> {
-        let default = || default_path(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"));
+        let default = || Some(config_home()?.join("blackboard").join("config.json"));
         let Some(path) = given.map(Path::to_owned).or_else(default) else {
             return Ok(Self::default());
         };
@@ -82,7 +78,7 @@ impl ConfigFile {
     fn of(path: &Path, file: File) -> Result<Self, ConfigFileError> {
         let path = path.to_owned();
         let unreadable = |source| ConfigFileError::Unreadable { path: path.clone(), source };
-        let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;
+        let exposed = foreign_mode(&file.metadata().map_err(unreadable)?);
         let mut text = String::new();
         file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
         if text.len() as u64 > CONFIG_BYTES_MAX {
@@ -93,7 +89,7 @@ impl ConfigFile {
             ConfigFileError::Malformed { path: path.clone(), line, column }
         })?;
         let Members { url, token, token_file, agent, ca } = members;
-        if token.is_some() && mode & OTHERS != 0 {
+        if let Some(mode) = exposed.filter(|_| token.is_some()) {
             return Err(ConfigFileError::Exposed { path, mode });
         }
         if url.is_none() && (token.is_some() || token_file.is_some()) {
@@ -119,17 +115,6 @@ impl ConfigFile {
     }
 }
 
-/// Returns the place of the file by the XDG Base Directory Specification, by which a relative path is ignored.
-fn default_path(
-    config_home: Option<std::ffi::OsString>,
-    home: Option<std::ffi::OsString>,
-) -> Option<PathBuf> {
-    let given = config_home.map(PathBuf::from).filter(|path| path.is_absolute());
-    let of_home = || home.map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = given.or_else(|| of_home().map(|home| home.join(".config")))?;
-    Some(folder.join("blackboard").join("config.json"))
-}
-
 /// Returns true if there is no file: none of that name, or no folder.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -137,50 +122,50 @@ fn is_absent(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::io::Write as _;
 
     use tempfile::TempDir;
 
     use super::*;
+    use crate::system::draft;
 
-    fn read(home: &TempDir, text: &str, mode: u32) -> Result<ConfigFile, ConfigFileError> {
+    fn written(home: &TempDir, text: &str) -> PathBuf {
         let path = home.path().join("config.json");
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        ConfigFile::read(Some(&path))
+        draft(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        path
     }
 
-    #[test]
-    fn the_file_is_where_xdg_says() {
-        let path = |config_home: Option<&str>, home: Option<&str>| {
-            default_path(config_home.map(Into::into), home.map(Into::into))
-        };
-        let expected = |text: &str| Some(PathBuf::from(text));
-        assert_eq!(path(Some("/c"), Some("/h")), expected("/c/blackboard/config.json"));
-        assert_eq!(path(None, Some("/h")), expected("/h/.config/blackboard/config.json"));
-        assert_eq!(path(Some("c"), Some("/h")), expected("/h/.config/blackboard/config.json"));
-        assert_eq!(path(Some(""), None), None);
+    fn read(home: &TempDir, text: &str) -> Result<ConfigFile, ConfigFileError> {
+        ConfigFile::read(Some(&written(home, text)))
     }
 
     #[test]
     fn a_token_of_the_file_goes_to_its_own_url_only() {
         let home = tempfile::tempdir().unwrap();
-        let file =
-            read(&home, r#"{"url":"https://a.example","token":"bb_secret"}"#, 0o600).unwrap();
+        let file = read(&home, r#"{"url":"https://a.example","token":"bb_secret"}"#).unwrap();
         let is_sent = |url: &str| file.token_for(&url.parse().unwrap()).unwrap().is_some();
         assert!(is_sent("https://a.example") && is_sent("https://a.example/"));
         assert!(!is_sent("http://a.example") && !is_sent("https://b.example"));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_that_others_may_read_holds_no_token() {
+        use std::fs::{Permissions, set_permissions};
+        use std::os::unix::fs::PermissionsExt as _;
+
         let home = tempfile::tempdir().unwrap();
-        let text = r#"{"url":"https://a.example","token":"bb_secret"}"#;
+        let read = |text: &str, mode: u32| {
+            let path = written(&home, text);
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            ConfigFile::read(Some(&path))
+        };
         for mode in [0o644, 0o640, 0o602] {
-            let refused = read(&home, text, mode).unwrap_err();
+            let refused =
+                read(r#"{"url":"https://a.example","token":"bb_secret"}"#, mode).unwrap_err();
             assert!(matches!(refused, ConfigFileError::Exposed { mode: m, .. } if m == mode));
         }
-        assert!(read(&home, r#"{"url":"https://a.example","agent":"A"}"#, 0o644).is_ok());
+        assert!(read(r#"{"url":"https://a.example","agent":"A"}"#, 0o644).is_ok());
     }
 
     #[test]
@@ -194,12 +179,12 @@ mod tests {
             r#"{"url":"https://a.example","agent":"bb_secret/"}"#,
             "bb_secret",
         ] {
-            let refused = read(&home, text, 0o600).unwrap_err();
+            let refused = read(&home, text).unwrap_err();
             let shown = blackboard_error_chain::Chain(&refused).to_string();
             assert!(shown.contains("config.json") && !shown.contains("secret"), "{shown}");
         }
         let large = " ".repeat(usize::try_from(CONFIG_BYTES_MAX).unwrap() + 1);
-        assert!(matches!(read(&home, &large, 0o600), Err(ConfigFileError::TooLarge { .. })));
+        assert!(matches!(read(&home, &large), Err(ConfigFileError::TooLarge { .. })));
         let absent = ConfigFile::read(Some(&home.path().join("absent")));
         assert!(matches!(absent, Err(ConfigFileError::Unreadable { .. })));
     }

@@ -13,6 +13,7 @@ use clap::Args;
 
 use self::config_file::{ConfigFile, ConfigFileError};
 pub(crate) use self::sentence::{foreign, innermost, unconnected};
+use crate::system::CONFIG_HELP;
 use blackboard_board::AgentName;
 use blackboard_client::{BaseUrl, Client, InvalidBaseUrl, InvalidToken, Limits, Token, TokenError};
 use blackboard_roots::{Roots, RootsError};
@@ -44,8 +45,8 @@ pub(crate) struct Connection {
     #[arg(long, env = "BLACKBOARD_CA", value_name = "PATH")]
     ca: Option<PathBuf>,
 
-    /// Configuration file [default: blackboard/config.json in $XDG_CONFIG_HOME or ~/.config]
-    #[arg(long, env = "BLACKBOARD_CONFIG", value_name = "PATH")]
+    /// The settings of a person.
+    #[arg(long, env = "BLACKBOARD_CONFIG", value_name = "PATH", help = CONFIG_HELP)]
     config: Option<PathBuf>,
 }
 

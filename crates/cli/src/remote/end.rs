@@ -2,26 +2,20 @@
 
 use std::pin::pin;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use crate::remote::refusal::Refusal;
+use crate::system::Signals;
 
-/// SIGINT or SIGTERM.
+/// Whether one has come.
 #[derive(Debug)]
 pub(super) struct End {
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
     has_come: bool,
 }
 
 impl End {
     pub(super) fn new() -> Result<Self, Refusal> {
-        let of = |kind| signal(kind).map_err(Refusal::Output);
-        Ok(Self {
-            interrupt: of(SignalKind::interrupt())?,
-            terminate: of(SignalKind::terminate())?,
-            has_come: false,
-        })
+        let signals = Signals::new().map_err(Refusal::Output)?;
+        Ok(Self { signals, has_come: false })
     }
 
     /// Returns true if a signal has come.
@@ -49,10 +43,7 @@ impl End {
 
     async fn comes(&mut self) {
         if !self.has_come {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-            }
+            self.signals.next().await;
             self.has_come = true;
         }
     }

@@ -3,9 +3,8 @@
 //! The file is whole whenever a process ends: it is written beside, synced, and renamed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process;
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stopped::Stopped;
 use crate::connection::foreign;
-use blackboard_owner_files::{FILE_MODE, sync_parent};
+use crate::system::{draft, sync_parent};
 
 /// The maximum size of the file, in bytes.
 pub(super) const CURSOR_BYTES_MAX: u64 = 1 << 20;
@@ -105,9 +104,7 @@ impl CursorFile {
         let written = serde_json::to_string(cursor)
             .map_err(io::Error::other)
             .and_then(|text| {
-                let mut options = OpenOptions::new();
-                options.create(true).truncate(true).write(true).mode(FILE_MODE);
-                let mut file = options.open(&temporary)?;
+                let mut file = draft(&temporary)?;
                 writeln!(file, "{text}").and_then(|()| file.sync_all())
             })
             .and_then(|()| fs::rename(&temporary, path))

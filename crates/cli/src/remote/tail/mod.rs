@@ -10,7 +10,6 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use self::event::Commit;
@@ -22,6 +21,7 @@ use super::feed::{Feed, News};
 use super::query::Query;
 use super::refusal::Refusal;
 use super::screen::Screen;
+use crate::system::Signals;
 use crate::{Failure, note};
 use blackboard_address::session_url;
 use blackboard_board::SessionName;
@@ -128,14 +128,12 @@ async fn follow(
     printer: &mut Printer,
     count: Option<u64>,
 ) -> Result<(), Refusal> {
-    let mut int = signal(SignalKind::interrupt()).map_err(Refusal::Output)?;
-    let mut term = signal(SignalKind::terminate()).map_err(Refusal::Output)?;
+    let mut signals = Signals::new().map_err(Refusal::Output)?;
     let (mut printed, mut announces) = (0, count.is_some());
     while count.is_none_or(|count| printed < count) {
         let news = tokio::select! {
             news = feed.next() => news?,
-            _ = int.recv() => return Ok(()),
-            _ = term.recv() => return Ok(()),
+            () = signals.next() => return Ok(()),
             () = silence(announces) => {
                 announces = false;
                 note_wait(printed, count);

@@ -3,6 +3,8 @@
 use std::env;
 use std::io::{self, IsTerminal as _};
 
+use crate::system::paints;
+
 /// With or without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
@@ -22,7 +24,11 @@ impl Paint {
     /// Returns colours for a terminal, unless <https://no-color.org> is obeyed.
     pub(super) fn of_terminal() -> Self {
         let is_refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if io::stdout().is_terminal() && !is_refused { Self::Coloured } else { Self::Plain }
+        if io::stdout().is_terminal() && !is_refused && paints() {
+            Self::Coloured
+        } else {
+            Self::Plain
+        }
     }
 
     pub(super) fn faint(self, text: &str) -> String {

@@ -1,0 +1,61 @@
+//! Windows: events of the console, the profile's folder, access lists that are inherited.
+
+use std::env;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
+
+/// The help of the flag `--config`.
+pub(crate) const CONFIG_HELP: &str =
+    "Configuration file [default: blackboard\\config.json in %APPDATA%]";
+
+/// The events that end a command: Ctrl-C, Ctrl-Break and the close of its console. There is none for a process that
+/// another one ends.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: CtrlC,
+    stop: CtrlBreak,
+    close: CtrlClose,
+}
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()? })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.stop.recv() => {}
+            _ = self.close.recv() => {}
+        }
+    }
+}
+
+/// Creates or empties a file. Its access list is the folder's: in a user's profile, the user and administrators.
+pub(crate) fn draft(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
+/// Does nothing: a folder cannot be synced here. After a power cut the name may be that of the file before.
+pub(crate) const fn sync_parent(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns none: files have access lists, which the standard library does not read.
+pub(crate) const fn foreign_mode(_: &Metadata) -> Option<u32> {
+    None
+}
+
+/// Returns the folder of configurations, which a user's machines may share.
+pub(crate) fn config_home() -> Option<PathBuf> {
+    env::var_os("APPDATA").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Asks the console to obey escape sequences, and returns true if it does.
+pub(crate) fn paints() -> bool {
+    anstyle_query::windows::enable_ansi_colors() == Some(true)
+}
