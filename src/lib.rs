@@ -1,30 +1,34 @@
 //! A blackboard that agents on many devices share over HTTP: durable, ordered, and readable as a prompt.
 #![doc = include_str!("ARCHITECTURE.md")]
 
+#[cfg(unix)]
 pub mod app;
 pub mod commands;
+#[cfg(unix)]
 pub mod config;
+#[cfg(unix)]
 pub mod descriptors;
+#[cfg(unix)]
 mod doors;
+#[cfg(unix)]
 mod systemd;
+#[cfg(unix)]
 pub mod telemetry;
 
-pub use blackboard_api as api;
-pub use blackboard_auth as auth;
-pub use blackboard_board as board;
 pub use blackboard_cli as cli;
-pub use blackboard_clock as clock;
-pub use blackboard_control as control;
 pub use blackboard_error_chain as error_chain;
-pub use blackboard_fairness as fairness;
-pub use blackboard_http as http;
-#[cfg(feature = "mcp")]
+
+// The server's crates need Unix.
+#[cfg(all(unix, feature = "mcp"))]
 pub use blackboard_mcp as mcp;
-pub use blackboard_metrics as metrics;
+#[cfg(unix)]
 use blackboard_owner_files as owner_files;
-pub use blackboard_printable as printable;
-pub use blackboard_prompt as prompt;
-pub use blackboard_service as service;
-pub use blackboard_store as store;
-#[cfg(feature = "page")]
+#[cfg(all(unix, feature = "page"))]
 pub use blackboard_ui as ui;
+#[cfg(unix)]
+pub use {
+    blackboard_api as api, blackboard_auth as auth, blackboard_board as board,
+    blackboard_clock as clock, blackboard_control as control, blackboard_fairness as fairness,
+    blackboard_http as http, blackboard_metrics as metrics, blackboard_printable as printable,
+    blackboard_prompt as prompt, blackboard_service as service, blackboard_store as store,
+};

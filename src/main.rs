@@ -6,12 +6,12 @@ use blackboard::cli;
 use blackboard::commands::Cli;
 use blackboard::error_chain::Chain;
 use clap::Parser;
-use tikv_jemallocator::Jemalloc;
 
 /// Requests come and go on all threads; the system's allocator makes them wait for one another. This one gives back
 /// what was not used for ten seconds, also of threads that sleep.
+#[cfg(unix)]
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // Most of each would be empty: for many small boards they took half as much memory again. Where the system cannot

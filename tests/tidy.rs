@@ -40,6 +40,7 @@ const CRATES: [&[&str]; 8] = [
         "owner-files",
         "printable",
         "roots",
+        "suggestion",
         "thumbnail",
     ],
 ];
@@ -71,7 +72,7 @@ const IN_CIRCLES: [(&str, &str); 4] = [
         "archive claims handle heads history images inbox list maintenance search thumbnails top watch writer",
     ),
     ("crates/thumbnail/src", "decode encode image_type jpeg metadata need png shrink top"),
-    ("src/commands", "environment serve shell top"),
+    ("src/commands", "environment server shell top"),
 ];
 
 fn root() -> &'static Path {

@@ -3,8 +3,8 @@
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
-use crate::api::suggestion::nearest;
-use crate::cli::SECRET_VARIABLE;
+use crate::cli::{SECRET_VARIABLE, note};
+use blackboard_suggestion::nearest;
 
 /// The prefix of all variables.
 const PREFIX: &str = "BLACKBOARD_";
@@ -17,6 +17,14 @@ const OF_CLIENTS: [&str; 3] = ["BLACKBOARD_URL", "BLACKBOARD_TOKEN", SECRET_VARI
 
 /// The maximum number of unknown variables to name.
 const NAMED_MAX: usize = 16;
+
+/// The command whose help lists most variables.
+const LISTING: &str = if cfg!(unix) { "serve" } else { "mcp" };
+
+/// Prints a note for each unknown variable.
+pub(super) fn note_unknown() {
+    unknown().iter().for_each(note);
+}
 
 /// Returns a sentence for each variable with our prefix that no option of any command reads.
 pub(super) fn unknown() -> Vec<String> {
@@ -35,7 +43,9 @@ fn sentence(name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match nearest(name, &known) {
         Some(near) => format!("unknown environment variable {name}; did you mean {near}?"),
-        None => format!("unknown environment variable {name}; 'blackboard help serve' lists them"),
+        None => {
+            format!("unknown environment variable {name}; 'blackboard help {LISTING}' lists them")
+        }
     }
 }
 
@@ -61,10 +71,12 @@ mod tests {
     #[test]
     fn an_unknown_variable_is_named_with_the_nearest() {
         let known = known();
-        assert!(known.contains(&"BLACKBOARD_LISTEN".to_owned()));
-        assert!(known.contains(&"BLACKBOARD_TOKEN_NAME".to_owned()));
+        let is_known = |name: &str| known.iter().any(|one| one == name);
+        assert!(is_known("BLACKBOARD_CONFIG"));
+        assert_eq!(is_known("BLACKBOARD_LISTEN"), cfg!(unix));
+        assert_eq!(is_known("BLACKBOARD_TOKEN_NAME"), cfg!(unix));
         let sentence = |name| sentence(name, &known);
-        assert!(sentence("BLACKBOARD_LISTN").contains("did you mean BLACKBOARD_LISTEN?"));
-        assert!(sentence("BLACKBOARD_ELSEWHERE_QUITE").contains("help serve"));
+        assert!(sentence("BLACKBOARD_CONFG").contains("did you mean BLACKBOARD_CONFIG?"));
+        assert!(sentence("BLACKBOARD_ELSEWHERE_QUITE").contains(&format!("help {LISTING}'")));
     }
 }

@@ -1,26 +1,27 @@
 //! The command line: one file for each command.
+//!
+//! Elsewhere than on Unix it has the clients alone: the store needs descriptors, modes and locks of Unix.
 
-mod backup;
-mod check;
-mod directory;
 mod environment;
-mod healthcheck;
-mod openapi;
-mod print_config;
-mod progress;
-mod salvage;
-mod serve;
-mod session;
+#[cfg(unix)]
+mod server;
 mod shell;
-mod token;
 
 use clap::{Parser, Subcommand};
 
-use crate::cli::{Failure, Mcp, Remote, note};
+#[cfg(unix)]
+use self::server::Server;
+use crate::cli::{Failure, Mcp, Remote};
 
 /// A durable blackboard that agents on many devices share over HTTP.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, help_template = shell::groups_template())]
+#[cfg_attr(
+    not(unix),
+    command(
+        after_help = "The server runs on Linux and macOS, and on Windows in WSL or a container."
+    )
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -28,16 +29,17 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
-    Token(token::Token),
-    Backup(backup::Backup),
-    Check(check::Check),
-    Export(session::Export),
-    Import(session::Import),
+    #[cfg(unix)]
+    #[command(flatten)]
+    Server(Server),
+    #[command(flatten)]
+    Client(Client),
+}
+
+/// The commands that know a server by HTTP alone, or none.
+#[derive(Debug, Subcommand)]
+enum Client {
     Mcp(Mcp),
-    Salvage(salvage::Salvage),
-    Healthcheck(healthcheck::Healthcheck),
-    Openapi(openapi::Openapi),
     Completions(shell::Completions),
     Man(shell::Man),
     #[command(flatten)]
@@ -51,24 +53,22 @@ impl Cli {
     ///
     /// The usage is invalid, or the command failed.
     pub fn run(self) -> Result<(), Failure> {
-        // The server logs them.
-        if !matches!(self.command, Command::Serve(_)) {
-            environment::unknown().iter().for_each(note);
-        }
         match self.command {
-            Command::Serve(serve) => serve.run(),
-            Command::Token(token) => token.run(),
-            Command::Backup(backup) => backup.run(),
-            Command::Check(check) => check.run(),
-            Command::Export(export) => export.run(),
-            Command::Import(import) => import.run(),
-            Command::Mcp(mcp) => mcp.run(),
-            Command::Salvage(salvage) => salvage.run(),
-            Command::Healthcheck(healthcheck) => healthcheck.run(),
-            Command::Openapi(openapi) => openapi.run(),
-            Command::Completions(completions) => completions.run(),
-            Command::Man(man) => man.run(),
-            Command::Remote(remote) => remote.run(),
+            #[cfg(unix)]
+            Command::Server(server) => server.run(),
+            Command::Client(client) => client.run(),
+        }
+    }
+}
+
+impl Client {
+    fn run(self) -> Result<(), Failure> {
+        environment::note_unknown();
+        match self {
+            Self::Mcp(mcp) => mcp.run(),
+            Self::Completions(completions) => completions.run(),
+            Self::Man(man) => man.run(),
+            Self::Remote(remote) => remote.run(),
         }
     }
 }

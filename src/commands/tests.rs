@@ -81,6 +81,9 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// Without the server's commands there are fewer.
+const EXAMPLES_MIN: usize = if cfg!(unix) { 40 } else { 30 };
+
 #[test]
 fn the_examples_are_valid() {
     let mut count = 0;
@@ -101,5 +104,5 @@ fn the_examples_are_valid() {
         }
         assert!(is_own, "{name} is in none of its examples");
     }
-    assert!(count >= 40, "{count} examples");
+    assert!(count >= EXAMPLES_MIN, "{count} examples");
 }

@@ -18,7 +18,6 @@ pub mod schema;
 pub mod search;
 pub mod segments;
 pub mod signed_url;
-pub mod suggestion;
 pub mod tag;
 pub mod view;
 pub mod yielding;

@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::refusal::Refusal;
-use super::suggestion::{known_names, nearest};
 use blackboard_address::{percent_decode, segment};
 use blackboard_board::Code;
+use blackboard_suggestion::{known_names, nearest};
 
 /// The words of a flag.
 pub(crate) const FLAG: [(&str, bool); 2] = [("true", true), ("false", false)];

@@ -13,7 +13,6 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::suggestion::known_names;
 use blackboard_board::json;
 use blackboard_board::json::Kind;
 use blackboard_board::{
@@ -22,6 +21,7 @@ use blackboard_board::{
 };
 use blackboard_service::{ServiceError, SessionHandle};
 use blackboard_store::StoreError;
+use blackboard_suggestion::known_names;
 
 /// The error that caused a failure, for the log only.
 pub type Cause = Arc<dyn Error + Send + Sync>;

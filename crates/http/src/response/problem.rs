@@ -15,10 +15,10 @@ use utoipa::ToSchema;
 use super::request_id::RequestId;
 use super::{REVISION_HEADER, revision_value};
 use blackboard_api::refusal::{Cause, CodeWord, Fault, Refusal};
-use blackboard_api::suggestion::nearest;
 use blackboard_board::{Code, LogName};
 use blackboard_service::ServiceError;
 use blackboard_store::FreeSpace;
+use blackboard_suggestion::nearest;
 
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";

@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX: u64 = 64;
 /// Changes take effect at once, in a running server too; with --store within a second. Once a data directory has had a token, every request to its server needs one, so the first token should have the
 /// scope admin. Deleting all tokens with `token disable` opens the server again.
 #[derive(Args, Debug)]
-pub(super) struct Token {
+pub(in crate::commands) struct Token {
     #[command(subcommand)]
     command: Command,
 }

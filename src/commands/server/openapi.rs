@@ -7,7 +7,7 @@ use crate::http::openapi_yaml;
 
 /// Print the OpenAPI document as YAML
 #[derive(Args, Debug)]
-pub(super) struct Openapi {}
+pub(in crate::commands) struct Openapi {}
 
 impl Openapi {
     pub(super) fn run(self) -> Result<(), Failure> {

@@ -7,8 +7,9 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory as _};
 use tokio::runtime::Builder;
 
-use super::{Cli, environment, print_config};
+use super::print_config;
 use crate::cli::{Failure, put};
+use crate::commands::{Cli, environment};
 use crate::telemetry;
 use crate::telemetry::Wanted;
 use crate::{app, config::Config};
@@ -24,7 +25,7 @@ const RUNTIME_END_MAX: Duration = Duration::from_secs(1);
 #[command(after_help = "Examples:\n\
 \x20 blackboard serve\n\
 \x20 blackboard serve --data /var/lib/blackboard --listen :8733 --require-token")]
-pub(super) struct Serve {
+pub(in crate::commands) struct Serve {
     #[command(flatten)]
     config: Config,
 

@@ -1,10 +1,11 @@
-//! Names that a client may have meant.
+//! Names that a client, or a person at the command line, may have meant.
 
 /// The maximum length of a name for which a similar one is looked for, in bytes.
 const GIVEN_BYTES_MAX: usize = 64;
 
 /// Names known at a place, and the one among them that is nearest to an unknown name.
-pub(crate) fn known_names(given: &str, known: &[&str]) -> String {
+#[must_use]
+pub fn known_names(given: &str, known: &[&str]) -> String {
     let mut known = known.to_vec();
     known.sort_unstable();
     known.dedup();
@@ -17,6 +18,7 @@ pub(crate) fn known_names(given: &str, known: &[&str]) -> String {
 }
 
 /// Returns the nearest known name: the same in another letter case, or at most a third of its letters away.
+#[must_use]
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     if given.len() > GIVEN_BYTES_MAX {
         return None;

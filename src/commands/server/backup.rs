@@ -24,7 +24,7 @@ use crate::store::{EmbeddedStore as _, IsOver, Progress, StoreError};
 #[command(after_help = "Examples:\n\
 \x20 blackboard backup --data /var/lib/blackboard --to /backups/today\n\
 \x20 blackboard check --data /backups/today")]
-pub(super) struct Backup {
+pub(in crate::commands) struct Backup {
     /// Directory to create, outside the data directory; an existing path is rejected, unless it is an empty directory
     #[arg(long, env = "BLACKBOARD_BACKUP_TO", value_name = "NEWDIR")]
     to: PathBuf,

@@ -19,7 +19,7 @@ const LINE_BYTES_MAX: u64 = 1024;
 
 /// Ask a running server whether it is ready; exit 0 if so, else 1
 #[derive(Args, Debug)]
-pub(super) struct Healthcheck {
+pub(in crate::commands) struct Healthcheck {
     /// URL to request; by default /readyz of the server on this machine that listens on --listen
     #[arg(long, env = "BLACKBOARD_HEALTHCHECK_URL", value_name = "URL")]
     url: Option<String>,

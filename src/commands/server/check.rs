@@ -26,7 +26,7 @@ use crate::store::{EmbeddedStore as _, IsOver, Progress, SqliteStore, StoreError
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard check --data /var/lib/blackboard")]
-pub(super) struct Check {
+pub(in crate::commands) struct Check {
     /// Check a copy of the database in this directory instead; the copy is removed afterwards
     ///
     /// Needs as much space as the database; images are hard-linked. A running server makes the copy itself, as its

@@ -13,8 +13,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::board::SessionName;
 use crate::cli::Failure;
-use crate::commands::directory::{Answering, Directory, Unanswered};
-use crate::commands::progress::Bar;
+use crate::commands::server::directory::{Answering, Directory, Unanswered};
+use crate::commands::server::progress::Bar;
 use crate::control::{AskError, Line, Request, Sought};
 use crate::error_chain::Chain;
 use crate::owner_files::{FILE_MODE, sync_parent};

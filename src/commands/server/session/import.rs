@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::export::{SUFFIX, TOKENS};
 use crate::board::{SessionName, TokenName};
 use crate::cli::Failure;
-use crate::commands::directory::{Answering, Directory, Unanswered};
-use crate::commands::progress::Bar;
+use crate::commands::server::directory::{Answering, Directory, Unanswered};
+use crate::commands::server::progress::Bar;
 use crate::control::{AskError, CarriedToken, ImportedToken, Line, Request};
 use crate::error_chain::Chain;
 

@@ -32,7 +32,7 @@ use crate::store::{PostgresUrl, SqliteStore, StoreError, Wreckage, take_out, vac
 /// history up to the damage, and its losses are listed. Needs as much space as the store, and temporarily once more
 /// that of its database.
 #[derive(Args, Debug)]
-pub(super) struct Salvage {
+pub(in crate::commands) struct Salvage {
     /// Directory to create; an existing path is rejected, unless it is an empty directory
     #[arg(long, env = "BLACKBOARD_SALVAGE_TO", value_name = "NEWDIR")]
     to: PathBuf,
