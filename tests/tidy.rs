@@ -223,6 +223,19 @@ fn a_crate_uses_only_those_below_it() {
 }
 
 #[test]
+fn all_that_ships_is_optimised() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, of_release) = manifest.split_once("[profile.release.package]\n").unwrap();
+    let (_, of_dist) = manifest.split_once("[profile.dist.package]\n").unwrap();
+    let rows = of_release.lines().take_while(|line| !line.is_empty());
+    let slow = rows.filter_map(|row| row.split_once(" = { opt-level = ")).filter(|row| row.1 < "3");
+    for (name, _) in slow {
+        let shipped = format!("{name} = {{ opt-level = 3 }}\n");
+        assert!(of_dist.contains(&shipped), "profile dist inherits the level of `{name}`");
+    }
+}
+
+#[test]
 fn the_board_knows_no_clock_no_files_and_no_network() {
     let mut wrong = Vec::new();
     for (path, text) in sources("crates/board/src") {
