@@ -41,6 +41,9 @@ pub enum MalformedReason {
     },
 }
 
+/// The beginning of the parser's sentence about an unescaped control character in a string.
+const CONTROL: &str = "control character";
+
 /// Returns the bytes as one JSON document, without the white space around it.
 ///
 /// # Errors
@@ -77,15 +80,25 @@ fn explain(text: &str, error: &serde_json::Error) -> Malformed {
     malformed(text.as_bytes(), at, reason)
 }
 
-/// Returns the parser's sentence without the position at its end.
+/// Returns what the grammar expects, as the first half of "… but 'x' was found".
 fn rule(error: &serde_json::Error) -> Box<str> {
-    let sentence = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match sentence.strip_suffix(&place).unwrap_or(&sentence) {
+    match &*sentence(error) {
         "expected value" => "expected a value".into(),
         "expected ident" => "expected true, false or null".into(),
+        "invalid escape" => "expected a valid escape".into(),
+        "invalid number" => "expected a valid number".into(),
+        "key must be a string" => "expected a key in quotes".into(),
+        "trailing characters" => "expected the end of the text".into(),
+        control if control.starts_with(CONTROL) => "expected an escaped control character".into(),
         rule => rule.into(),
     }
+}
+
+/// Returns the parser's sentence without the position at its end.
+fn sentence(error: &serde_json::Error) -> Box<str> {
+    let sentence = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    sentence.strip_suffix(&place).unwrap_or(&sentence).into()
 }
 
 /// Returns the offset of the character at which the parser stopped. The parser counts a line break as part of the
@@ -96,7 +109,7 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
         line => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
     };
     let stop = line_start + error.column();
-    if rule(error).starts_with("control character") {
+    if sentence(error).starts_with(CONTROL) {
         return text.floor_char_boundary(stop);
     }
     text.floor_char_boundary(stop.saturating_sub(1))
@@ -196,6 +209,20 @@ mod tests {
             sentence("\u{feff}{}"),
             "invalid JSON at line 1, column 1: JSON must not begin with a byte order mark"
         );
+    }
+
+    #[test]
+    fn the_sentence_says_what_was_expected() {
+        for (text, expected) in [
+            ("{} 2", "expected the end of the text, but '2' was found"),
+            ("01", "expected a valid number, but '1' was found"),
+            ("\"\t\"", "expected an escaped control character, but '\\t' was found"),
+            ("\"\\x\"", "expected a valid escape, but 'x' was found"),
+            ("{a: 1}", "expected a key in quotes, but 'a' was found"),
+        ] {
+            let sentence = syntax(text.as_bytes()).unwrap_err().to_string();
+            assert!(sentence.ends_with(expected), "{text}: {sentence}");
+        }
     }
 
     proptest! {
