@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import kubernetes_validate
 import yaml
@@ -185,6 +186,25 @@ def copied_faults(text: str) -> list[str]:
             if not (ROOT / source).exists() or f"!{source}" not in ignored:
                 faults.append(f"{source} is not in the build's context")
     return faults
+
+
+def unread_faults(text: str) -> list[str]:
+    """Cargo reads its manifests from what is copied: it wants to see every target that they name."""
+    with tempfile.TemporaryDirectory() as home:
+        for word, rest in instructions(text):
+            if word != "COPY" or "--from" in rest:
+                continue
+            *sources, _ = rest.split()
+            for source in sources:
+                place = pathlib.Path(home, source)
+                if (ROOT / source).is_dir():
+                    shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("target", "node_modules"))
+                else:
+                    shutil.copy(ROOT / source, place)
+        # With this name nothing is built. It ends with an error, and `cargo metadata` would not look for the targets.
+        command = ["cargo", "build", "--offline", "--locked", "--bin", "none"]
+        done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+    return [f"cargo: {line.strip()}" for line in done.stderr.splitlines() if "can't find" in line]
 
 
 def proxy_faults(text: str, *further: str) -> list[str]:
@@ -379,7 +399,8 @@ def main() -> int:
     faults = [f"settings: {fault}" for fault in settings_faults(named)]
     faults += [f"alerts: {fault}" for fault in alert_faults((DOCKER / "prometheus" / "rules.yaml").read_text())]
     yaml.safe_load((DOCKER / "prometheus" / "prometheus.yaml").read_text())
-    faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile) + copied_faults(dockerfile)]
+    context = copied_faults(dockerfile) or unread_faults(dockerfile)
+    faults += [f"Dockerfile: {fault}" for fault in dockerfile_faults(dockerfile) + context]
     for name, text in texts.items():
         faults += [f"{name}: {fault}" for fault in compose_faults(yaml.safe_load(text))]
     faults += [f"Caddyfile: {fault}" for fault in proxy_faults((DOCKER / "Caddyfile").read_text(), "{$BOARD_HOST}")]
