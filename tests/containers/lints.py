@@ -175,32 +175,28 @@ def settings_faults(texts: list[str]) -> list[str]:
     return [f"{name} is no setting" for name in sorted(named - known - PLANNED)]
 
 
+def copied(text: str) -> list[str]:
+    """What is copied from the context."""
+    copies = [rest.split()[:-1] for word, rest in instructions(text) if word == "COPY" and "--from" not in rest]
+    return [source for sources in copies for source in sources]
+
+
 def copied_faults(text: str) -> list[str]:
     """Everything that is copied from the context is in it."""
     ignored = (ROOT / ".dockerignore").read_text().split()
-    faults = []
-    for word, rest in instructions(text):
-        if word != "COPY" or "--from" in rest:
-            continue
-        for source in rest.split()[:-1]:
-            if not (ROOT / source).exists() or f"!{source}" not in ignored:
-                faults.append(f"{source} is not in the build's context")
-    return faults
+    absent = [source for source in copied(text) if not (ROOT / source).exists() or f"!{source}" not in ignored]
+    return [f"{source} is not in the build's context" for source in absent]
 
 
 def unread_faults(text: str) -> list[str]:
     """Cargo reads its manifests from what is copied: it wants to see every target that they name."""
     with tempfile.TemporaryDirectory() as home:
-        for word, rest in instructions(text):
-            if word != "COPY" or "--from" in rest:
-                continue
-            *sources, _ = rest.split()
-            for source in sources:
-                place = pathlib.Path(home, source)
-                if (ROOT / source).is_dir():
-                    shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("target", "node_modules"))
-                else:
-                    shutil.copy(ROOT / source, place)
+        for source in copied(text):
+            place = pathlib.Path(home, source)
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("target", "node_modules"))
+            else:
+                shutil.copy(ROOT / source, place)
         # With this name nothing is built. It ends with an error, and `cargo metadata` would not look for the targets.
         command = ["cargo", "build", "--offline", "--locked", "--bin", "none"]
         done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
