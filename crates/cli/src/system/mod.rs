@@ -1,4 +1,4 @@
-//! What differs between systems: signals, files of the owner alone, the place of the configuration, colours.
+//! Operating system differences: signals, files of the owner alone, the place of the configuration, colours.
 //!
 //! Nothing else of this crate asks which system it runs on.
 
