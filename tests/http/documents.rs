@@ -19,7 +19,7 @@ const PAGES: [(&str, usize); 13] = [
     ("search", 4),
     ("sessions", 9),
     ("state", 10),
-    ("tasks", 19),
+    ("tasks", 31),
     ("writes", 14),
 ];
 

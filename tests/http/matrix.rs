@@ -125,6 +125,9 @@ const ROWS: &[Row] = &[
     ("finish_request", Write, "{}", 200),
     ("fail_request", Write, "{}", 200),
     ("retry_request", Write, "", 200),
+    ("cancel_request", Write, "", 200),
+    // Nobody did it yet.
+    ("judge_request", Write, "{\"accept\":true}", 409),
     ("get_whole_state", Read, "", 200),
     ("put_whole_state", Write, "{}", 200),
     ("patch_whole_state", Write, "{}", 200),

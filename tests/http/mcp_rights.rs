@@ -29,6 +29,8 @@ const ROWS: &[Row] = &[
     ("list_open_questions", Needs::Read, "{}"),
     ("claim_request", Needs::ReadWrite, r#"{"wait_s":0}"#),
     ("finish_request", Needs::Write, r#"{"seq":1}"#),
+    ("review_request", Needs::Write, r#"{"seq":2,"accept":true}"#),
+    ("cancel_request", Needs::Write, r#"{"seq":1}"#),
     ("wait_for_change", Needs::Read, r#"{"after":0,"wait_s":0}"#),
     ("checkpoint_board", Needs::Write, r#"{"name":"other"}"#),
     ("compare_board", Needs::Read, r#"{"from":1}"#),
@@ -60,6 +62,17 @@ fn refused(status: u16, answer: &Value) -> Option<String> {
         .then(|| result["structuredContent"]["error"].as_str().unwrap_or("an error").to_owned())
 }
 
+/// A second request, which another agent did.
+async fn reviewable(house: &House, session: &str) {
+    for (method, tail) in [(Method::POST, "requests?review=true"), (Method::PUT, "requests/2/done")]
+    {
+        let path = format!("/v1/sessions/{session}/{tail}");
+        let request = house.request(Who::Admin, method, &path).header("x-agent-id", "B");
+        let request = request.header("content-type", "application/json").body("{}");
+        assert!(request.send().await.expect("an answer").status().is_success());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_tool_lets_through_exactly_those_allowed() {
     let house = House::new().await;
@@ -76,6 +89,9 @@ async fn every_tool_lets_through_exactly_those_allowed() {
         for who in ALL {
             let session = format!("mine-{number}-{}", who as u8);
             house.fill(&session).await;
+            if *tool == "review_request" {
+                reviewable(&house, &session).await;
+            }
             let arguments: Value = serde_json::from_str(arguments).unwrap();
             let params = json!({ "name": tool, "arguments": arguments });
             let (status, answer) = rpc(&house, who, &session, "tools/call", params).await;

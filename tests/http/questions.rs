@@ -330,3 +330,33 @@ async fn the_inbox_takes_its_own_parameters_only() {
     let posted = ask(server.to(Method::POST, "/v1/questions")).await;
     assert_eq!(posted.is(405).header("allow"), "GET,HEAD");
 }
+
+#[tokio::test]
+async fn strict_options_are_the_only_answers() {
+    let server = Server::start();
+    let strict = json!({"question":"a?","options":["yes","n\u{e4}"],"strict_options":true});
+    let offered = json!({"question":"b?","options":["yes"]});
+    let board =
+        asked(&server, "s", &json!([strict, offered, {"question":"c?","strict_options":true}]))
+            .await;
+    let answer = |seq: u64, answer: &str| {
+        let body = json!({"answer":answer}).to_string();
+        board.json(Method::PUT, &format!("questions/{seq}/answer"), &body)
+    };
+    let refused = refuses(&board, answer(1, "no"), 422, "invalid-field").await;
+    assert_eq!(pointer(&refused), "/answer");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("'yes', 'n\u{e4}'"));
+    ask(answer(1, "n\u{e4}")).await.is(200);
+    ask(answer(2, "perhaps")).await.is(200);
+    ask(answer(3, "anything")).await.is(200);
+    let post = |query: &str| {
+        board.json(
+            Method::POST,
+            &format!("questions?expires=1h&default={query}"),
+            &strict.to_string(),
+        )
+    };
+    refuses(&board, post("no"), 422, "invalid-field").await;
+    ask(post("yes")).await.is(201);
+    ask(board.json(Method::PUT, "questions/4/answer", r#"{"skip":true}"#)).await.is(200);
+}

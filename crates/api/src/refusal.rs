@@ -316,10 +316,23 @@ pub fn refused(rejected: &Rejected, revision: Option<Revision>) -> Refusal {
         None => Refusal::new(rejected.code(), why),
     };
     let refusal = refusal.naming_statuses(names_statuses(rejected));
+    let refusal = match why_not_claimable(rejected) {
+        Some(why) => refusal.member("why", why),
+        None => refusal,
+    };
     match revision {
         Some(revision) => refusal.at(revision),
         None => refusal,
     }
+}
+
+/// Returns why a request cannot be claimed, in one word.
+fn why_not_claimable(rejected: &Rejected) -> Option<&'static str> {
+    let rejected = innermost(rejected);
+    if let Rejected::NotClaimable { why, .. } = rejected {
+        return Some(why.word());
+    }
+    matches!(rejected, Rejected::AlreadyFailed { .. }).then_some("failed")
 }
 
 /// Returns the known statuses beside an unknown one.
@@ -352,6 +365,8 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         Rejected::UnknownStatus { .. } | Rejected::NoStatus => "/status".to_owned(),
         Rejected::AgentField { name, .. } => format!("/{name}"),
         Rejected::SumTooLarge => "/add".to_owned(),
+        Rejected::VerdictWithoutFence { .. } => "/fence".to_owned(),
+        Rejected::NotAnOption { is_default: false, .. } => "/answer".to_owned(),
         Rejected::RootNotAnObject | Rejected::Item(_) => String::new(),
         Rejected::NoBlocker { index, .. } | Rejected::TooManyDependants { index, .. } => {
             format!("/after/{index}")
@@ -386,11 +401,15 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::AlreadyClaimed { .. }
         | Rejected::AlreadyDone { .. }
         | Rejected::AlreadyFailed { .. }
-        | Rejected::Blocked { .. }
+        | Rejected::NotClaimable { .. }
+        | Rejected::NotInReview { .. }
+        | Rejected::OwnResult { .. }
         | Rejected::NotClaimed { .. }
         | Rejected::HasDependants { .. }
         | Rejected::BudgetExhausted { .. }
         | Rejected::TooManyExamined { .. }
+        | Rejected::DeadlineTooEarly { .. }
+        | Rejected::NotAnOption { is_default: true, .. }
         | Rejected::StaleFence { .. }
         | Rejected::AlreadyAnswered { .. }
         | Rejected::SessionExists { .. }

@@ -230,11 +230,12 @@ impl Caller {
             Command::Session(SessionCommand::Put { settings: Set::To(settings), .. }) => {
                 self.permits_settings(settings)
             }
-            // The lifetime and the budget go with all settings.
+            // The lifetime, the budget and the caps go with all settings.
             Command::Session(SessionCommand::Put { settings: Set::Reset, .. }) => self
                 .permits_settings(&SettingsPatch {
                     ttl: Set::Reset,
                     cost_max: Set::Reset,
+                    running_max: Set::Reset,
                     ..SettingsPatch::default()
                 }),
             Command::Session(
@@ -255,8 +256,8 @@ impl Caller {
     }
 
     /// A setting needs the rights of the deletions that it will cause: of a purge for a history, of a deletion for memories.
-    /// A session's lifetime and its budget are its owner's, also to take away. An agent could also find the others' costs
-    /// by trying budgets.
+    /// A session's lifetime, its budget and its caps are its owner's, also to take away. An agent could also find the others'
+    /// costs by trying budgets.
     fn permits_settings(&self, settings: &SettingsPatch) -> Result<(), Forbidden> {
         if matches!(settings.history, Set::To(_)) {
             self.needs(Scope::Admin)?;
@@ -268,11 +269,15 @@ impl Caller {
         };
         let changes_lifetime = !matches!(settings.ttl, Set::Keep);
         let changes_budget = !matches!(settings.cost_max, Set::Keep);
-        let setting = match (changes_lifetime, limits_memories, changes_budget) {
-            (true, _, _) => "ttl",
-            (false, true, _) => "max_items",
-            (false, false, true) => "cost_max",
-            (false, false, false) => return Ok(()),
+        let changes_caps = !matches!(settings.running_max, Set::Keep);
+        let changed = [
+            (changes_lifetime, "ttl"),
+            (limits_memories, "max_items"),
+            (changes_budget, "cost_max"),
+            (changes_caps, "running_max"),
+        ];
+        let Some((_, setting)) = changed.into_iter().find(|(is_changed, _)| *is_changed) else {
+            return Ok(());
         };
         match self.kept_to() {
             Some(own) => Err(Forbidden::Setting { own: own.clone(), setting }),

@@ -20,7 +20,7 @@ pub use exact_json as json;
 
 pub use admit::imported::{CLOCK_AHEAD_MS_MAX, FOREIGN_REVISION_MAX, Foreign};
 pub use admit::{Misfit, REVISION_MAX, admit};
-pub use command::rejected::{BlobPlace, Branch, Current, Rejected};
+pub use command::rejected::{BlobPlace, Branch, Current, Rejected, Why};
 pub use command::{
     AgentCommand, Answer, BoardCommand, CheckpointCommand, Command, Condition, Edit, LogCommand,
     Matches, Moment, Policy, QuestionCommand, RequestCommand, SessionCommand, Terms, Test,
@@ -64,12 +64,17 @@ pub use model::settings::{
     MaxItemsEach, Set, Settings, SettingsPatch, patch_labels,
 };
 pub use model::summary::{Extent, OpenEntry, QUESTIONS_BYTES_MAX, Questions, Summary};
-pub use model::tasks::{Next, Tasks};
+pub use model::tasks::caps::{CAP_MAX, CAPS_MAX, Cap, Groups};
+pub use model::tasks::{Next, Slots, Tasks};
 pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, StateValue};
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError, Seal};
+pub use values::attempt::{
+    CANCEL_GRACE_MS, Cancel, Outcome, PAST_ATTEMPTS_MAX, PAST_REASON_BYTES_MAX, PastAttempt,
+    RETRY_IN_MS_MAX,
+};
 pub use values::blob_ref::{BLOB_BYTES_MAX, BLOB_MEMBER, BlobRef};
 pub use values::byte_size::{ByteSize, InvalidSize};
-pub use values::claim::{Claim, Done, Failed, Fence, Work};
+pub use values::claim::{Claim, Done, Failed, Fence, Review, Verdict, Work};
 pub use values::code::Code;
 pub use values::cost::{Budget, Cost};
 pub use values::ids::{Digest, Epoch, Hashing, Nonce, Revision, Seq, SessionId};
@@ -83,8 +88,13 @@ pub use values::media_type::{InvalidMediaType, MEDIA_TYPE_BYTES_MAX, MediaType};
 pub use values::names::{
     AgentName, CheckpointName, InvalidName, NAME_BYTES_MAX, ProfileName, SessionName, TokenName,
 };
-pub use values::task::{AFTER_MAX, ATTEMPTS_MAX, DEPENDANTS_MAX, Plan, Task, WANTED_MAX, Wanted};
-pub use values::time::{InvalidTimestamp, InvalidTtl, TTL_DAYS_MAX, Timestamp, Ttl};
+pub use values::task::{
+    AFTER_MAX, ATTEMPTS_MAX, DEPENDANTS_MAX, InvalidPriority, PRIORITY_MAX, Plan, PlanRequest,
+    Priority, Rank, Task, WANTED_MAX, Wanted,
+};
+pub use values::time::{
+    InvalidTimestamp, InvalidTtl, InvalidWhen, TTL_DAYS_MAX, Timestamp, Ttl, When,
+};
 pub use values::trace_id::{InvalidTraceId, TraceId};
 
 #[cfg(test)]

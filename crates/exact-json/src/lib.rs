@@ -28,7 +28,7 @@ pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub use string::{decode, escape, quote, short_escape};
 pub use syntax::{Malformed, MalformedReason, document, syntax};
-pub use tree::{TooDeep, Tree, equal};
+pub use tree::{TooDeep, Tree, canonical, equal};
 
 #[cfg(test)]
 mod tests;

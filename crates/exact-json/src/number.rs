@@ -1,5 +1,7 @@
 //! Numbers by value, compared as in Python: integers exactly, floats as doubles.
 
+use std::fmt;
+
 use num_bigint::BigInt;
 
 use super::INTEGER_DIGITS_MAX;
@@ -34,6 +36,17 @@ impl Exact {
         } else {
             Value::Fraction(double.to_bits())
         }))
+    }
+}
+
+/// Writes the same text for all forms of a value.
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Value::Small(number) => number.fmt(f),
+            Value::Large(digits) => f.write_str(digits),
+            Value::Fraction(bits) => fmt::Debug::fmt(&f64::from_bits(*bits), f),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! No tree is deeper than [`DEPTH_MAX`], so the recursion here and in `Drop` is safe.
 
+use std::borrow::Cow;
+
 use super::DEPTH_MAX;
 use super::elements::Elements;
 use super::members::Members;
@@ -102,6 +104,38 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// Appends the form that all equal values share.
+    fn write_canonical(&self, out: &mut String) {
+        match self {
+            Self::Scalar(text) => match (kind(text), Exact::parse(text)) {
+                (Kind::Number, Some(number)) => out.push_str(&number.to_string()),
+                (Kind::String, _) => string::quote(&string::decode(text), out),
+                _ => out.push_str(text),
+            },
+            Self::Array(elements) => {
+                out.push('[');
+                for (position, element) in elements.iter().enumerate() {
+                    separate(position, out);
+                    element.write_canonical(out);
+                }
+                out.push(']');
+            }
+            Self::Object(members) => {
+                let named = members.iter().map(|(literal, value)| (string::decode(literal), value));
+                let mut named: Vec<_> = named.collect();
+                named.sort_by(|(a, _), (b, _)| a.cmp(b));
+                out.push('{');
+                for (position, (name, value)) in named.into_iter().enumerate() {
+                    separate(position, out);
+                    string::quote(&name, out);
+                    out.push(':');
+                    value.write_canonical(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
     /// Returns true if both are the same value: numbers compared by value, members in any order.
     pub fn equals(&self, other: &Self) -> bool {
         match (self, other) {
@@ -154,6 +188,28 @@ fn equal_scalars(a: &str, b: &str) -> bool {
         (Kind::Number, Kind::Number) => Exact::parse(a) == Exact::parse(b),
         (Kind::String, Kind::String) => string::decode(a) == string::decode(b),
         _ => false,
+    }
+}
+
+/// Returns one text for all texts of a value that are [`equal`]: without white space, members by name, the fewest escapes,
+/// and one form of each number. A text deeper than [`DEPTH_MAX`] is returned as it is.
+#[must_use]
+pub fn canonical(text: &str) -> Cow<'_, str> {
+    match kind(text) {
+        Kind::Object | Kind::Array => match Tree::parse(text) {
+            Ok(tree) => {
+                let mut out = String::with_capacity(text.len());
+                tree.write_canonical(&mut out);
+                Cow::Owned(out)
+            }
+            Err(TooDeep) => Cow::Borrowed(text),
+        },
+        Kind::String if !text.contains('\\') => Cow::Borrowed(text),
+        Kind::Number | Kind::String | Kind::Bool | Kind::Null => {
+            let mut out = String::new();
+            Tree::Scalar(text).write_canonical(&mut out);
+            Cow::Owned(out)
+        }
     }
 }
 
@@ -211,6 +267,7 @@ mod tests {
             ("-0", "0.0"),
         ] {
             assert!(equal(a, b), "{a} {b}");
+            assert_eq!(canonical(a), canonical(b));
         }
         for (a, b) in [
             ("[1,2]", "[2,1]"),
@@ -223,6 +280,7 @@ mod tests {
             ("9007199254740993", "9007199254740992.0"),
         ] {
             assert!(!equal(a, b) && !equal(b, a), "{a} {b}");
+            assert_ne!(canonical(a), canonical(b));
         }
     }
 

@@ -17,7 +17,7 @@ use blackboard_address::agent_url;
 use blackboard_api::inbox::PAGE_BYTES;
 use blackboard_api::intake::query::{Count, Of, Text, queries};
 
-use blackboard_api::intake::until::AgentUntilQuery;
+use blackboard_api::intake::until::{AgentUntilQuery, Prospect};
 use blackboard_api::ops::agents::{agent as registered, profile};
 use blackboard_api::tag::{Rendering, Resource};
 use blackboard_api::view::agent::{AgentBody, SeenQuery, shown_agent, write_agent};
@@ -144,7 +144,9 @@ pub(super) async fn get(
     let has = |status: String| {
         let name = &name;
         move |board: &Board| {
-            board.agents().get(name).is_some_and(|agent| agent.profile.status().as_str() == status)
+            let agent = board.agents().get(name);
+            let has = agent.is_some_and(|agent| agent.profile.status().as_str() == status);
+            if has { Prospect::Holds } else { Prospect::Open }
         }
     };
     let current = |board: &Board| {

@@ -1,4 +1,4 @@
-//! Handlers of work on a board's requests: claim, release, finish, fail, retry.
+//! Handlers of work on a board's requests: claim, release, finish, fail, retry, cancel, judge.
 use axum::Extension;
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -10,16 +10,18 @@ use utoipa::ToSchema;
 use super::connection::Peer;
 use super::openapi;
 use super::read::deadline::wait_param;
-use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing};
+use super::request::body::{BODY_BYTES_MAX, from_json, json_or_nothing, only_json};
 use super::request::path::EntryPath;
 use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use blackboard_address::entry_url;
 use blackboard_api::intake::input::body as body_of;
-use blackboard_api::ops::requests::{Claimed, Claiming, ClaimingNext, Failing, Finishing};
+use blackboard_api::ops::requests::{
+    Cancelling, Claimed, Claiming, ClaimingNext, Failing, Finishing, Judging, Retrying,
+};
 use blackboard_api::tag::Resource;
-use blackboard_api::view::entry::{ClaimBody, EntryBody};
+use blackboard_api::view::entry::{CancelBody, ClaimBody, EntryBody};
 use blackboard_board::{Command, LogName, RequestCommand, Seq};
 use blackboard_service::Wait;
 
@@ -31,6 +33,10 @@ pub(super) struct ClaimedBody<'a> {
     /// The tag that `If-Match` of the next write to the same address compares with.
     etag: String,
     claim: ClaimBody<'a>,
+    /// The cancellation of the request, if it was cancelled: the holder should stop its work and end the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    cancel: Option<CancelBody<'a>>,
 }
 
 /// The claimed request.
@@ -73,11 +79,10 @@ pub(super) async fn claim(
         let made = claimed.is_won.then(|| entry_url(written.session, &LogName::Requests, seq));
         let tag = written.entry_tag(&LogName::Requests, seq);
         let claim = ClaimBody::of(claimed.claim);
-        written.json(
-            Some(tag.clone()),
-            made,
-            &ClaimedBody { revision, etag: tag.to_string(), claim },
-        )
+        let task = claimed.entry.and_then(|entry| entry.task.as_deref());
+        let cancel = task.and_then(|task| task.cancel.as_deref()).map(CancelBody::of);
+        let body = ClaimedBody { revision, etag: tag.to_string(), claim, cancel };
+        written.json(Some(tag), made, &body)
     };
     writing.write(resource(seq), claiming.of(seq), Vec::new(), shape).await
 }
@@ -104,7 +109,8 @@ pub(super) async fn release(
 
 /// Claim the next request
 ///
-/// The oldest claimable request with these members goes to the caller. With `wait`, the next request that becomes
+/// The claimable request with these members that has the highest priority, and of those the oldest, goes to the caller. With
+/// `wait`, the next request that becomes
 /// claimable goes to the worker that has waited longest among those it matches.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/claim", operation_id = "claim_next_request", tag = "requests",
@@ -149,7 +155,7 @@ pub(super) async fn claim_next(
 
 /// Finish a request
 ///
-/// A finished request is neither pending nor claimable.
+/// A finished request is neither pending nor claimable. One that was posted with `review` waits for a verdict first.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/done", operation_id = "finish_request", tag = "requests",
     request_body(content = Finishing, description = "The claim's fence and the result; the body may be omitted"),
@@ -171,7 +177,8 @@ pub(super) async fn finish(
 
 /// End a claim without success
 ///
-/// The request is claimable again until its `attempts` are used up; then it has failed. The end of an expired claim
+/// The request is claimable again, with `retry_in` after that time, until its `attempts` are used up; then it has failed. The
+/// end of an expired claim
 /// was counted already.
 #[utoipa::path(
     put, path = "/v1/sessions/{session}/requests/{seq}/failed", operation_id = "fail_request", tag = "requests",
@@ -192,13 +199,15 @@ pub(super) async fn fail(
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 
-/// Retry a failed request
+/// Retry a request
 ///
-/// The request is claimable again, with all its attempts. A request that has not failed stays as it is.
+/// A request that failed or was cancelled is claimable again, with all its attempts. Its deadline goes, unless the body
+/// has a new one. Any other request stays as it is.
 #[utoipa::path(
     post, path = "/v1/sessions/{session}/requests/{seq}/retry", operation_id = "retry_request", tag = "requests",
+    request_body(content = Retrying, description = "The new deadline; the body may be omitted"),
     responses(
-        (status = 200, description = "The request is claimable, or had not failed", body = WrittenBody,
+        (status = 200, description = "The request is claimable, or had not ended", body = WrittenBody,
             headers(("ETag" = String, description = "The entry's tag"))),
         openapi::RetryRefusals,
     )
@@ -206,9 +215,60 @@ pub(super) async fn fail(
 pub(super) async fn retry(
     EntryPath { seq, .. }: EntryPath,
     mut writing: Writing,
+    body: Body,
 ) -> Result<Response, Problem> {
-    writing.finish_query()?;
-    let command = Command::Request(seq, RequestCommand::Retry);
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = from_json(bytes, body_of::<Retrying>).await?.of(seq);
+    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+}
+
+/// Cancel a request
+///
+/// A request that nobody has claimed ends at once. A claimed one shows `cancel` to its holder and ends with the claim:
+/// `done` still counts, and `failed`, a release, the end of the claim and the deadline end it cancelled. Renewals work for
+/// five minutes more. A second cancellation ends it at once.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/requests/{seq}/cancelled", operation_id = "cancel_request", tag = "requests",
+    request_body(content = Cancelling, description = "The reason; the body may be omitted"),
+    responses(
+        (status = 200, description = "Cancelled, or to be cancelled with its claim", body = WrittenBody,
+            headers(("ETag" = String, description = "The entry's tag"))),
+        openapi::CancelRefusals,
+    )
+)]
+pub(super) async fn cancel(
+    EntryPath { seq, .. }: EntryPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = from_json(bytes, body_of::<Cancelling>).await?.of(seq);
+    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+}
+
+/// Judge a result
+///
+/// An accepted request is done. A refused one counts as a failed attempt. The verdict is another agent's than that which
+/// did the request.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/requests/{seq}/verdict", operation_id = "judge_request", tag = "requests",
+    request_body(content = Judging, description = "The verdict, with the fence of the attempt"),
+    responses(
+        (status = 200, description = "Judged", body = WrittenBody, headers(("ETag" = String, description = "The entry's tag"))),
+        openapi::VerdictRefusals,
+    )
+)]
+pub(super) async fn judge(
+    EntryPath { seq, .. }: EntryPath,
+    mut writing: Writing,
+    body: Body,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    writing.by_an_agent()?;
+    only_json(&writing.headers)?;
+    let command = from_json(bytes, body_of::<Judging>).await?.of(seq);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 

@@ -155,6 +155,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(requests::finish))
         .routes(routes!(requests::fail))
         .routes(routes!(requests::retry))
+        .routes(routes!(requests::cancel))
+        .routes(routes!(requests::judge))
         .routes(routes!(screenshots::image))
         .routes(routes!(blobs::post))
         .routes(routes!(blobs::get, blobs::put))

@@ -59,7 +59,7 @@ const BOTH: &[ToolSet] = &[ToolSet::Worker, ToolSet::Asker];
 const NEITHER: &[ToolSet] = &[];
 
 /// All tools, in the order in which they are listed.
-pub(super) static TOOLS: [Definition; 22] = [
+pub(super) static TOOLS: [Definition; 24] = [
     Definition {
         name: FIRST,
         description: "See the shared board at a glance; call it first: counts, open questions, claimable requests, \
@@ -236,10 +236,10 @@ pub(super) static TOOLS: [Definition; 22] = [
     },
     Definition {
         name: "ask_person",
-        description: "Ask a person (user), and wait for the answer. If not yet answered, call again with the seq. \
-            Example: {\"question\":\"Which file?\",\"default\":\"a.xlsx\",\"expires\":\"10m\"}",
+        description: "Ask a person (user), and wait for the answer. No answer yet? Call again with the seq. \
+            Example: {\"question\":\"Which file?\",\"options\":[\"a.xlsx\",\"b.xlsx\"]}",
         properties: Properties::of(
-            r#"{"question":{"type":"string"},"seq":{"type":"integer"},"default":{"type":"string"},"expires":{"type":"string"},"wait_s":{"type":"integer"},"ask_here":{"type":"boolean","description":"host's user"}}"#,
+            r#"{"question":{"type":"string"},"seq":{"type":"integer"},"options":{"type":"array","items":{"type":"string"}},"default":{"type":"string"},"expires":{"type":"string"},"wait_s":{"type":"integer"},"ask_here":{"type":"boolean","description":"host's user"}}"#,
         ),
         required: &[],
         effect: Effect::Adds,
@@ -278,8 +278,8 @@ pub(super) static TOOLS: [Definition; 22] = [
     },
     Definition {
         name: "claim_request",
-        description: "Claim the board's next open request (task, job, work) that matches, for you alone; waits for \
-                      one. To renew, claim its seq again before expires_at. Example: \
+        description: "Claim the board's next open request (task, job) that matches, for you alone; waits for \
+                      one. To renew, claim its seq. Example: \
                       {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
         properties: Properties::of(
             r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,
@@ -304,6 +304,32 @@ pub(super) static TOOLS: [Definition; 22] = [
         acts: true,
         sets: WORKER,
         run: requests::finish_request,
+    },
+    Definition {
+        name: "review_request",
+        description: "Accept the result of a request that is in review, or refuse it for another attempt; not your own. \
+            Read it with read_log (log requests, in_review=true). Example: {\"seq\":7,\"fence\":41,\"accept\":true}",
+        properties: Properties::of(
+            r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"accept":{"type":"boolean"},"reason":{"type":"string"}}"#,
+        ),
+        required: &["seq", "accept"],
+        effect: Effect::Sets,
+        covers_all: false,
+        acts: true,
+        sets: ASKER,
+        run: requests::review_request,
+    },
+    Definition {
+        name: "cancel_request",
+        description: "Cancel a request of the board: at once if nobody works on it, else its worker sees it and stops. \
+            Example: {\"seq\":7,\"reason\":\"not needed\"}",
+        properties: Properties::of(r#"{"seq":{"type":"integer"},"reason":{"type":"string"}}"#),
+        required: &["seq"],
+        effect: Effect::Sets,
+        covers_all: false,
+        acts: true,
+        sets: ASKER,
+        run: requests::cancel_request,
     },
     Definition {
         name: "wait_for_change",

@@ -110,7 +110,7 @@ impl Service {
     ) -> Vec<OpenEntry> {
         let of_board = |board: &Board| match inbox {
             Inbox::Questions => board.open_questions(after).take(limit).collect(),
-            Inbox::Requests => board.claimable_requests(after).take(limit).collect(),
+            Inbox::Requests => board.claimable_requests(after, limit),
         };
         if let Shown::Cold(summary) = session.shown()
             && let Some(open) = of_summary(inbox, &summary, after, limit)

@@ -14,7 +14,7 @@ use crate::pieces::{PIECE_BYTES, Pieces};
 use crate::push;
 use crate::refusal::Refusal;
 use crate::view::change::{labels_text, settings_text};
-use crate::view::entry::{ClaimBody, DoneBody, FailedBody, ImageBody, imageless};
+use crate::view::entry::{CancelBody, ClaimBody, DoneBody, FailedBody, ImageBody, imageless};
 use crate::view::state::text_of;
 use crate::view::{raw, write_json};
 use blackboard_address::{agent_path, image_url, log_path};
@@ -78,7 +78,15 @@ pub(crate) struct DifferenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
-    /// The end of a request whose attempts all failed.
+    /// The result of a request that waits for a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    in_review: Option<DoneBody<'a>>,
+    /// The end of a request that was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    cancelled: Option<CancelBody<'a>>,
+    /// The end of a request whose attempts all failed, or whose deadline passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     failed: Option<FailedBody<'a>>,
@@ -189,7 +197,9 @@ impl DiffPieces {
             image,
             claim: work.and_then(Work::claim).map(ClaimBody::of),
             done: work.and_then(Work::done).map(DoneBody::of),
+            in_review: work.and_then(Work::in_review).map(DoneBody::in_review),
             failed: work.and_then(Work::failed).map(FailedBody::of),
+            cancelled: work.and_then(Work::cancelled).map(CancelBody::of),
             blocked_by: entry.task.as_deref().map(|task| &*task.blocked_by),
             ..body
         }

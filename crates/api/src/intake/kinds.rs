@@ -9,17 +9,23 @@ use utoipa::openapi::schema::{
 };
 
 use super::fields::{
-    answer_member, fence_member, flag, number, result_member, string, ttl_member, value_of,
+    answer_member, fence_member, flag, names, number, result_member, string, ttl_member, value_of,
 };
 use super::input::{Kind, kinds, named};
-use super::tasks::{attempts_member, seqs, wanted_members};
+use super::tasks::{
+    attempts_member, priority_member, priority_schema, retry_member, seqs, wanted_members,
+    when_member, when_schema,
+};
 use crate::refusal::{Refusal, array_required, invalid_field};
-use crate::schema::shapes::{boolean, text};
+use crate::schema::shapes::{TTL, boolean, text};
 use crate::schema::{TtlText, from, pattern};
 use blackboard_board::json::DEPTH_MAX;
 use blackboard_board::{
-    AFTER_MAX, ATTEMPTS_MAX, Json, Revision, Seq, Ttl, WANTED_MAX, Wanted, json,
+    AFTER_MAX, ATTEMPTS_MAX, Json, Priority, Revision, Seq, Ttl, WANTED_MAX, Wanted, When, json,
 };
+
+/// The maximum number of answers that a form offers for a question.
+const OPTIONS_MAX: usize = 100;
 
 kinds! {
     /// A time to live.
@@ -52,6 +58,16 @@ kinds! {
     ItemJson: Sent = Sent::take, any_object();
     /// The requests that must be done before one.
     After: Vec<Seq> = seqs, ArrayBuilder::new().items(from(1)).max_items(Some(AFTER_MAX));
+    /// The priority of a request.
+    PriorityNumber: Priority = priority_member, priority_schema();
+    /// A time, or a duration that counts from now.
+    TimeOrDuration: When = when_member, when_schema();
+    /// The time until the next attempt.
+    RetryIn: Ttl = retry_member, pattern(TTL);
+    /// The answers that a form offers for a question.
+    Options: Vec<String> = |at, value| names(at, value, OPTIONS_MAX), ArrayBuilder::new()
+        .items(text())
+        .max_items(Some(OPTIONS_MAX));
     /// The number of claims of a request that may end without success.
     Attempts: u32 = attempts_member, formatted(Type::Integer, KnownFormat::Int32)
         .minimum(Some(1))

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{
 };
 
 use super::fields::{flag, members, names, text_of, ttl_member};
-use super::input::{inputs, kinds, part};
+use super::input::{inputs, kinds, named, part};
 use super::profile::{PromptProfilesBody, profiles};
 use crate::refusal::Refusal;
 use crate::refusal::{child, invalid_field, object_required, unknown_field};
@@ -19,8 +19,9 @@ use crate::schema::shapes::text;
 use blackboard_board::json;
 use blackboard_board::json::Kind;
 use blackboard_board::{
-    AGENT_STATES_MAX, AgentStates, Budget, ByteSize, HISTORY_KEYS_MAX, History, MaxItems,
-    MaxItemsEach, Moves, PromptProfiles, Set, Settings, SettingsPatch, Status, Ttl, is_known,
+    AGENT_STATES_MAX, AgentStates, Budget, ByteSize, CAP_MAX, CAPS_MAX, Cap, HISTORY_KEYS_MAX,
+    History, MaxItems, MaxItemsEach, Moves, PromptProfiles, Set, Settings, SettingsPatch, Status,
+    Ttl, is_known,
 };
 
 /// The maximum number of predecessors or successors of a status: all statuses that a session can have.
@@ -126,6 +127,12 @@ settings! {
     /// The budget of all agents together, in the unit of `cost`, counted in billionths. When the sum of the memories' costs
     /// has passed it, appends to memories and trajectories, and claims, are rejected; null is unlimited.
     change: SetCost;
+
+    running_max "running_max":
+    /// The caps on requests that are claimed at once.
+    #[schema(nullable = false, value_type = Option<Vec<CapInput>>)]
+    shown: Vec<Cap> = Clone::clone;
+    change: SetCaps;
 }
 
 /// The retained history: a number of revisions, or an age or a size with its unit.
@@ -162,6 +169,8 @@ kinds! {
     );
     /// The retained history.
     SetHistory: Set<History> = history, schema::settings::history_patch();
+    /// Caps on requests that are claimed at once.
+    SetCaps: Set<Vec<Cap>> = |at, value| set(at, value, caps), caps_or_null(), naming CapInput;
     /// Statuses of a session.
     SetStates: Set<AgentStates> = |at, value| set(at, value, agent_states),
         schema::settings::agent_states_patch(), naming MovesInput;
@@ -176,6 +185,14 @@ kinds! {
             .maximum(Some(1_000_000_000)),
         12.5,
     );
+    /// The member by which a cap counts.
+    CapMember: String = text_of_string, text();
+    /// The number of claims that a cap allows.
+    CapNumber: u32 = cap_max, ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+        .minimum(Some(1))
+        .maximum(Some(CAP_MAX));
     /// Statuses beside one.
     Statuses: Vec<String> = |at, value| names(at, value, MOVES_MAX), ArrayBuilder::new()
         .items(text())
@@ -190,6 +207,53 @@ inputs! {
         /// The statuses that may follow it; none if absent.
         to "to": Statuses = Vec::new(),
     }
+}
+
+inputs! {
+    /// A cap on requests that are claimed at once.
+    CapInput as "CapBody" {
+        /// The member of an item's root by whose value requests are counted; those without it do not count. Absent: all
+        /// requests count together.
+        by "by": CapMember,
+        /// The maximum number of requests that are claimed at once, of all or with one value.
+        max "max": CapNumber as needed,
+    }
+}
+
+/// Reads caps.
+fn caps(at: &str, value: &str) -> Result<Vec<Cap>, Refusal> {
+    if json::kind(value) != Kind::Array {
+        return Err(invalid_field(at.to_owned(), "expected an array of caps"));
+    }
+    let mut caps = Vec::new();
+    for (index, element) in json::elements(value).enumerate() {
+        let at = format!("{at}/{index}");
+        if index == CAPS_MAX {
+            return Err(invalid_field(at, format!("expected at most {CAPS_MAX} caps")));
+        }
+        let CapInput { by, max } = part(&at, element)?;
+        caps.push(Cap { by, max });
+    }
+    Ok(caps)
+}
+
+fn cap_max(at: &str, value: &str) -> Result<u32, Refusal> {
+    let max = json::whole(value).and_then(|max| u32::try_from(max).ok());
+    let max = max.filter(|max| (1..=CAP_MAX).contains(max));
+    let why = || format!("expected a whole number from 1 to {CAP_MAX}");
+    max.ok_or_else(|| invalid_field(at.to_owned(), why()))
+}
+
+fn text_of_string(at: &str, value: &str) -> Result<String, Refusal> {
+    if json::kind(value) != Kind::String {
+        return Err(invalid_field(at.to_owned(), "expected the name of a member"));
+    }
+    text_of(value, at)
+}
+
+fn caps_or_null() -> ArrayBuilder {
+    let array = ArrayBuilder::new().schema_type(SchemaType::from_iter([Type::Array, Type::Null]));
+    array.items(named::<CapInput>(&[])).max_items(Some(CAPS_MAX))
 }
 
 fn or_null(kind: Type) -> ObjectBuilder {

@@ -1,14 +1,20 @@
 //! Requests as tasks: plans, failures, and the members that a worker looks for.
 
-use super::fields::value_of;
-use super::query::{AnyNumber, AnyRevision, Texts, Whole, many, queries};
+use std::sync::Arc;
+
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+
+use super::fields::{ttl_member, value_of};
+use super::query::{AnyNumber, AnyRevision, Flag, Of, Shaped, Texts, Whole, many, queries};
 use crate::params::{Params, invalid};
 use crate::refusal::{Refusal, child, invalid_field, object_required};
 use crate::schema::pattern;
-use crate::schema::shapes::SEQ;
+use crate::schema::shapes::{SEQ, WHEN};
 use blackboard_board::json::Kind;
 use blackboard_board::{
-    AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, Plan, Seq, WANTED_MAX, Wanted, json,
+    AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, PRIORITY_MAX, PlanRequest, Priority,
+    RETRY_IN_MS_MAX, Seq, Ttl, WANTED_MAX, Wanted, When, json,
 };
 
 queries! {
@@ -20,6 +26,16 @@ queries! {
         /// The number of claims that may end by `failed` or expire before a new request fails; without a limit by
         /// default. No effect on the other logs
         attempts: Whole<1, { ATTEMPTS_MAX as u64 }>,
+        /// The priority: requests with a higher one are claimed first, 0 by default. No effect on the other logs
+        priority: Of<Priority> = Priority::DEFAULT,
+        /// The time before which the new requests cannot be claimed: RFC 3339, or a duration from now such as `30s`. No
+        /// effect on the other logs
+        not_before: Of<When>,
+        /// The time at which a new request fails with the reason `deadline`, unless it ended before: RFC 3339, or a duration
+        /// from now; after `not_before`. No effect on the other logs
+        deadline: Of<When>,
+        /// True if another agent must accept the result of a new request before it is done. No effect on the other logs
+        review: Flag = false,
     }
 
     /// The claim of a write.
@@ -32,18 +48,48 @@ queries! {
 }
 
 /// Takes the parameters of a POST, which only requests have.
-pub fn plan_params(log: &LogName, params: &mut Params) -> Result<Plan, Refusal> {
-    let PlanQuery { after, attempts } = PlanQuery::take(params)?;
+pub fn plan_params(log: &LogName, params: &mut Params) -> Result<PlanRequest, Refusal> {
+    let query = PlanQuery::take(params)?;
     if *log != LogName::Requests {
-        return Ok(Plan::default());
+        return Ok(PlanRequest::default());
     }
+    let PlanQuery { after, attempts, priority, not_before, deadline, review } = query;
     let seq = |text: &String| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let seq = text.parse().ok().filter(|seq| digits && *seq > 0).map(Seq);
         seq.ok_or_else(|| invalid("after", "must be a list of requests' seqs, such as 3,4"))
     };
     let after = after.iter().map(seq).collect::<Result<_, _>>()?;
-    Ok(plan(after, attempts.and_then(|count| u32::try_from(count).ok())))
+    let attempts = attempts.and_then(|count| u32::try_from(count).ok());
+    let after = ascending(after);
+    Ok(PlanRequest { after, attempts, priority, not_before, deadline, review })
+}
+
+impl Shaped for Priority {
+    fn schema() -> RefOr<Schema> {
+        priority_schema().into()
+    }
+}
+
+impl Shaped for When {
+    fn schema() -> RefOr<Schema> {
+        when_schema().into()
+    }
+}
+
+/// Returns the schema of a priority.
+pub(crate) fn priority_schema() -> ObjectBuilder {
+    let (min, max) = (-i64::from(PRIORITY_MAX), i64::from(PRIORITY_MAX));
+    let number = ObjectBuilder::new().schema_type(Type::Integer);
+    number
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+        .minimum(Some(min))
+        .maximum(Some(max))
+}
+
+/// Returns the schema of a time, or of a duration.
+pub(crate) fn when_schema() -> ObjectBuilder {
+    ObjectBuilder::from(pattern(WHEN))
 }
 
 /// Takes the claim under which a request writes.
@@ -65,11 +111,35 @@ pub(crate) fn attempts_member(at: &str, value: &str) -> Result<u32, Refusal> {
     count.ok_or_else(|| invalid_field(at.to_owned(), why()))
 }
 
-/// Returns the plan of requests.
-pub fn plan(mut after: Vec<Seq>, attempts: Option<u32>) -> Plan {
+/// Reads a priority.
+pub(crate) fn priority_member(at: &str, value: &str) -> Result<Priority, Refusal> {
+    let priority = value.parse::<Priority>();
+    priority.map_err(|_| {
+        let why = format!("expected a whole number from -{PRIORITY_MAX} to {PRIORITY_MAX}");
+        invalid_field(at.to_owned(), why)
+    })
+}
+
+/// Reads a time, or a duration that counts from now.
+pub(crate) fn when_member(at: &str, value: &str) -> Result<When, Refusal> {
+    let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
+    let when = text.as_deref().unwrap_or_default().parse::<When>();
+    when.map_err(|why| invalid_field(at.to_owned(), why.to_string()))
+}
+
+/// Reads the time until the next attempt.
+pub(crate) fn retry_member(at: &str, value: &str) -> Result<Ttl, Refusal> {
+    let ttl = ttl_member(at, value)?;
+    let is_short = ttl.ms() <= RETRY_IN_MS_MAX;
+    let why = || invalid_field(at.to_owned(), "expected a duration of at most 7d");
+    is_short.then_some(ttl).ok_or_else(why)
+}
+
+/// Returns the requests that must be done first, each once and ascending.
+pub fn ascending(mut after: Vec<Seq>) -> Arc<[Seq]> {
     after.sort_unstable();
     after.dedup();
-    Plan { after: after.into(), attempts }
+    after.into()
 }
 
 /// Reads the requests that must be done before one.

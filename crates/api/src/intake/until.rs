@@ -7,7 +7,7 @@ use crate::schema::pattern;
 use crate::schema::shapes::one_of;
 use blackboard_board::json;
 use blackboard_board::json::DEPTH_MAX;
-use blackboard_board::{Entry, Json, LogName};
+use blackboard_board::{Entry, Json, LogName, Work};
 
 queries! {
     /// The condition on a value to wait for.
@@ -26,8 +26,10 @@ queries! {
     /// The condition on an entry to wait for.
     pub EntryUntilQuery {
         /// On a question `answered`, also if it was skipped or has expired; on a request `claimed`, also if the claim
-        /// has ended, `done`, or `failed`. 412 if the condition is not met; not with `at`
-        until via not_past: String => one_of(["answered", "claimed", "done", "failed"]),
+        /// has ended, `done`, `failed`, `cancelled`, or `ended`, which is any of these three. 412 if the condition is not
+        /// met, at once if it can be met no more; not with `at`
+        until via not_past: String =>
+            one_of(["answered", "claimed", "done", "failed", "cancelled", "ended"]),
     }
 
     /// The condition on an agent to wait for.
@@ -53,12 +55,27 @@ pub enum Until {
 pub enum EntryUntil {
     /// The question has an answer, was skipped, or has expired.
     Answered,
-    /// The request was claimed. The claim may have expired, and the request may have ended.
+    /// The request was claimed. The claim may have ended, and so may the request.
     Claimed,
     /// The request is done.
     Done,
     /// The request has failed.
     Failed,
+    /// The request was cancelled.
+    Cancelled,
+    /// The request is done, has failed, or was cancelled.
+    Ended,
+}
+
+/// The state of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// It holds.
+    Holds,
+    /// It may come to hold.
+    Open,
+    /// It can come to hold no more, with the reason as a sentence.
+    Never(String),
 }
 
 impl EntryUntil {
@@ -70,9 +87,12 @@ impl EntryUntil {
             (LogName::Requests, "claimed") => Ok(Some(Self::Claimed)),
             (LogName::Requests, "done") => Ok(Some(Self::Done)),
             (LogName::Requests, "failed") => Ok(Some(Self::Failed)),
+            (LogName::Requests, "cancelled") => Ok(Some(Self::Cancelled)),
+            (LogName::Requests, "ended") => Ok(Some(Self::Ended)),
             (LogName::Questions, _) => Err(invalid("until", "must be answered on a question")),
             (LogName::Requests, _) => {
-                Err(invalid("until", "must be claimed, done or failed on a request"))
+                let why = "must be claimed, done, failed, cancelled or ended on a request";
+                Err(invalid("until", why))
             }
             (LogName::Trajectories | LogName::Screenshots | LogName::Memory(_), _) => {
                 Err(invalid("until", "needs a question or a request"))
@@ -80,17 +100,60 @@ impl EntryUntil {
         }
     }
 
-    /// Returns true if the condition holds for the entry.
-    pub fn holds(self, entry: &Entry) -> bool {
+    /// Returns the state of the condition on an entry.
+    pub fn prospect(self, entry: &Entry) -> Prospect {
+        if self.holds(entry) {
+            return Prospect::Holds;
+        }
+        let seq = entry.seq;
+        let because = |reason: Option<&Json>| {
+            reason.map(|reason| format!(": {}", shown_reason(reason))).unwrap_or_default()
+        };
+        match entry.work.as_deref() {
+            Some(Work::Done(_)) => Prospect::Never(format!("request {seq} is done")),
+            Some(Work::Failed(failed)) => {
+                let why = because(failed.reason.as_ref());
+                Prospect::Never(format!("request {seq} has failed{why}"))
+            }
+            Some(Work::Cancelled(cancel)) => {
+                let why = because(cancel.reason.as_ref());
+                Prospect::Never(format!("request {seq} was cancelled{why}"))
+            }
+            Some(Work::Claimed(_) | Work::Lapsed { .. } | Work::InReview(_)) | None => {
+                Prospect::Open
+            }
+        }
+    }
+
+    fn holds(self, entry: &Entry) -> bool {
         let work = entry.work.as_deref();
         match self {
             Self::Answered => entry.item.get("answer").is_some(),
-            Self::Claimed => work.is_some(),
+            Self::Claimed => {
+                let past = entry.task.as_deref().is_some_and(|task| !task.past_attempts.is_empty());
+                past || work.is_some_and(|work| work.agent().is_some() || work.fence().is_some())
+                    || work.is_some_and(|work| work.done().is_some())
+            }
             Self::Done => work.is_some_and(|work| work.done().is_some()),
             Self::Failed => work.is_some_and(|work| work.failed().is_some()),
+            Self::Cancelled => work.is_some_and(|work| work.cancelled().is_some()),
+            Self::Ended => work.is_some_and(Work::is_ended),
         }
     }
 }
+
+/// Returns a reason as part of a sentence: a string as its text, other JSON as it is, both cut.
+fn shown_reason(reason: &Json) -> String {
+    let text = reason.text();
+    let is_text = json::kind(text) == json::Kind::String;
+    let text = if is_text { json::decode(text) } else { text.into() };
+    let end = text.floor_char_boundary(REASON_SHOWN_MAX.min(text.len()));
+    let cut = if end < text.len() { "…" } else { "" };
+    format!("{}{cut}", text.get(..end).unwrap_or_default())
+}
+
+/// The maximum length of a reason in a sentence, in bytes.
+const REASON_SHOWN_MAX: usize = 500;
 
 /// Takes the condition on a value.
 fn of_value(params: &mut Params, name: &'static str) -> Result<Option<Until>, Refusal> {

@@ -13,8 +13,8 @@ use crate::refusal::{Refusal, array_required, no_entry, object_required, refused
 use crate::schema::ItemBody;
 use blackboard_board::json::{self, DEPTH_MAX, Kind};
 use blackboard_board::{
-    self as board, Board, BoardCommand, Command, Entry, Item, Json, LogCommand, LogName, Plan,
-    Rejected, STATE_BYTES_MAX, Seq,
+    self as board, Board, BoardCommand, Command, Entry, Item, Json, LogCommand, LogName,
+    PlanRequest, Rejected, STATE_BYTES_MAX, Seq,
 };
 use blackboard_service::{ImageBytes, Receipt};
 
@@ -98,7 +98,12 @@ fn whole_state(at: &str, value: &str) -> Result<Json, Refusal> {
 }
 
 /// Returns the command that appends items. Only questions wait, and only requests have a plan.
-pub fn append(log: LogName, items: Vec<Item>, plan: Plan, waiting: Option<Waiting>) -> Command {
+pub fn append(
+    log: LogName,
+    items: Vec<Item>,
+    plan: PlanRequest,
+    waiting: Option<Waiting>,
+) -> Command {
     match waiting {
         Some(Waiting { ttl, default }) if log == LogName::Questions => {
             Command::Ask { items, ttl, default }

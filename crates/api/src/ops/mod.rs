@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use blackboard_auth::{Forbidden, Scope, Unauthorized};
-use blackboard_board::{Answer, Command, Json, LogName, MediaType, Seq, Terms};
+use blackboard_board::{Answer, Command, Json, LogName, MediaType, Rank, Seq, Terms};
 use blackboard_service::{
     ImageBytes, Keep, NextClaim, Patch, Receipt, Reply, ServiceError, SessionHandle, Uploaded, Wait,
 };
@@ -119,7 +119,7 @@ impl WriteCall {
     /// Checks that the caller may claim the next request.
     pub fn may_claim(&self, claim: &NextClaim) -> Result<(), NotWritten> {
         let NextClaim { wanted, ttl } = claim.clone();
-        self.check(&Command::ClaimNext { wanted, from: Seq(0), ttl })
+        self.check(&Command::ClaimNext { wanted, from: Rank::FIRST, ttl })
     }
 
     /// Claims the next request that matches, and waits for one if there is a `wait`.

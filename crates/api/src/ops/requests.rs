@@ -1,7 +1,9 @@
-//! Work on requests: claim one or the next, release, finish, fail, retry.
+//! Work on requests: claim one or the next, release, finish, fail, retry, cancel, judge.
 
 use crate::intake::input::inputs;
-use crate::intake::kinds::{AnyValue, FenceOfClaim, Lifetime, WantedMembers};
+use crate::intake::kinds::{
+    AnyValue, FenceOfClaim, Flag, Lifetime, RetryIn, TimeOrDuration, WantedMembers,
+};
 use blackboard_board::{
     Answer, Board, Claim, Command, Entry, LogName, RequestCommand, Seq, Ttl, Wanted,
 };
@@ -35,6 +37,30 @@ inputs! {
         fence "fence": FenceOfClaim,
         /// The reason, at most 1 MiB.
         reason "reason": AnyValue,
+        /// The time until the request can be claimed again, at most `7d`: a whole number with `ms`, `s`, `m`, `h` or `d`.
+        retry_in "retry_in": RetryIn,
+    }
+
+    /// The terms of another try.
+    Retrying as "NewRetryBody" {
+        /// The new deadline: RFC 3339, or a duration from now. Without it the request has none.
+        deadline "deadline": TimeOrDuration,
+    }
+
+    /// The cancellation of a request.
+    Cancelling as "NewCancelBody" {
+        /// The reason, at most 1 MiB.
+        reason "reason": AnyValue,
+    }
+
+    /// The verdict on a result.
+    Judging as "NewVerdictBody" {
+        /// True if the request is done with this result; false for a failed attempt.
+        accept "accept": Flag as needed,
+        /// The fence of the attempt, as `in_review` shows it. Needed if the request was claimed.
+        fence "fence": FenceOfClaim,
+        /// The reason, at most 1 MiB.
+        reason "reason": AnyValue,
     }
 }
 
@@ -63,8 +89,30 @@ impl Finishing {
 impl Failing {
     /// Returns the command that ends the claim of a request without success.
     pub fn of(self, request: Seq) -> Command {
-        let Self { fence, reason } = self;
-        Command::Request(request, RequestCommand::Fail { fence, reason })
+        let Self { fence, reason, retry_in } = self;
+        Command::Request(request, RequestCommand::Fail { fence, reason, retry_in })
+    }
+}
+
+impl Retrying {
+    /// Returns the command that makes a request claimable again.
+    pub fn of(self, request: Seq) -> Command {
+        Command::Request(request, RequestCommand::Retry { deadline: self.deadline })
+    }
+}
+
+impl Cancelling {
+    /// Returns the command that cancels a request.
+    pub fn of(self, request: Seq) -> Command {
+        Command::Request(request, RequestCommand::Cancel { reason: self.reason })
+    }
+}
+
+impl Judging {
+    /// Returns the command that judges a request's result.
+    pub fn of(self, request: Seq) -> Command {
+        let Self { accept: accepted, fence, reason } = self;
+        Command::Request(request, RequestCommand::Judge { fence, accepted, reason })
     }
 }
 

@@ -4,21 +4,23 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
 use super::questions::Answering;
-use super::requests::{Claiming, Finishing};
+use super::requests::{Cancelling, Claiming, Finishing, Judging};
 use super::{agents, logs, state};
 use crate::intake::fields::value_of;
 use crate::intake::input::{Kind, Members, inputs, name_schema, named, unions};
 use crate::intake::items::Intake;
 use crate::intake::kinds::{
     After, Amount, AnswerValue, AnyText, AnyValue, Attempts, FenceOfClaim, Flag, ItemJson,
-    Lifetime, Parts, Sent, StateJson, TextAsSent, WantedMembers,
+    Lifetime, Parts, PriorityNumber, Sent, StateJson, TextAsSent, TimeOrDuration, WantedMembers,
 };
 use crate::intake::targets::{AgentText, LogText, PathText, Whole};
-use crate::intake::tasks::plan;
+use crate::intake::tasks::ascending;
 use crate::refusal::{Place, Refusal, invalid_field, invalid_item};
 use crate::view::transaction::{BranchNames, OperationName};
 use blackboard_board::json::DEPTH_MAX;
-use blackboard_board::{Command, Item, LogName, Revision, Seq, Test, Transaction, Ttl};
+use blackboard_board::{
+    Command, Item, LogName, PlanRequest, Priority, Rank, Revision, Seq, Test, Transaction, Ttl,
+};
 use blackboard_service::{ImageBytes, ServiceError, SessionHandle};
 
 /// The maximum number of tests in a transaction, and of operations in each branch.
@@ -59,7 +61,7 @@ inputs! {
         count "count": Whole as needed,
     }
 
-    /// True if a request is neither claimed, done, failed nor blocked, or with `false` if it is.
+    /// True if a request can be claimed now, or with `false` if it cannot.
     TestClaimable as "TestClaimable" {
         request "request": Whole as needed,
         claimable "claimable": Flag as needed,
@@ -102,6 +104,14 @@ inputs! {
         after "after": After = Vec::new(),
         /// The number of claims that may end without success; no effect on logs other than `requests`.
         attempts "attempts": Attempts,
+        /// The priority; no effect on logs other than `requests`.
+        priority "priority": PriorityNumber = Priority::DEFAULT,
+        /// The time before which the request cannot be claimed; no effect on logs other than `requests`.
+        not_before "not_before": TimeOrDuration,
+        /// The time at which the request fails; no effect on logs other than `requests`.
+        deadline "deadline": TimeOrDuration,
+        /// True if another agent must accept the result; no effect on logs other than `requests`.
+        review "review": Flag = false,
     }
 
     /// Claims a request.
@@ -121,6 +131,20 @@ inputs! {
         request "done": Whole as needed,
         fence "fence": FenceOfClaim,
         result "result": AnyValue,
+    }
+
+    /// Cancels a request.
+    CancellingOne as "CancelOperation" {
+        request "cancel": Whole as needed,
+        reason "reason": AnyValue,
+    }
+
+    /// Accepts or refuses the result of a request.
+    JudgingOne as "VerdictOperation" {
+        request "verdict": Whole as needed,
+        accept "accept": Flag as needed,
+        fence "fence": FenceOfClaim,
+        reason "reason": AnyValue,
     }
 
     /// Answers an open question.
@@ -157,6 +181,8 @@ unions! {
         Claim(ClaimingOne),
         ClaimNext(ClaimingAny),
         Done(Ending),
+        Cancel(CancellingOne),
+        Verdict(JudgingOne),
         Answer(AnsweringOne),
         Status(Moving),
     }
@@ -285,22 +311,35 @@ impl Operating {
             }
             Self::Add(AddingTo { path, value }) => state::add(path, value),
             Self::Delete(Deleting { path }) => state::remove(path),
-            Self::Append(Appending { log, item, after, attempts }) => {
-                let items = vec![one_item(&log, &item, images)?];
-                logs::append(log, items, plan(after, attempts), None)
-            }
+            Self::Append(append) => append.command(images)?,
             Self::Claim(ClaimingOne { request, ttl }) => Claiming { ttl }.of(Seq(request)),
             Self::ClaimNext(ClaimingAny { wanted, ttl }) => {
-                Command::ClaimNext { wanted, from: Seq(0), ttl }
+                Command::ClaimNext { wanted, from: Rank::FIRST, ttl }
             }
             Self::Done(Ending { request, fence, result }) => {
                 Finishing { fence, result }.of(Seq(request))
+            }
+            Self::Cancel(CancellingOne { request, reason }) => {
+                Cancelling { reason }.of(Seq(request))
+            }
+            Self::Verdict(JudgingOne { request, accept, fence, reason }) => {
+                Judging { accept, fence, reason }.of(Seq(request))
             }
             Self::Answer(AnsweringOne { question, value }) => {
                 Answering { answer: Some(value), skip: None }.of(Seq(question))?
             }
             Self::Status(Moving { agent, value }) => agents::set_status(agent, &value)?,
         })
+    }
+}
+
+impl Appending {
+    fn command(self, images: &mut Vec<ImageBytes>) -> Result<Command, Refusal> {
+        let Self { log, item, after, attempts, priority, not_before, deadline, review } = self;
+        let items = vec![one_item(&log, &item, images)?];
+        let after = ascending(after);
+        let plan = PlanRequest { after, attempts, priority, not_before, deadline, review };
+        Ok(logs::append(log, items, plan, None))
     }
 }
 

@@ -26,6 +26,10 @@ pub(crate) const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 pub(crate) const TTL: &str =
     "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
 
+/// The pattern of a time by RFC 3339, or of a duration.
+pub(crate) const WHEN: &str =
+    "^(0*[1-9][0-9]{0,11}(ms|s|m|h|d)|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ].+)$";
+
 /// The pattern of a wait, at most 60 s.
 pub const WAIT: &str =
     "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";

@@ -10,8 +10,8 @@ use crate::push;
 use blackboard_address::{agent_url, entry_url, image_url, log_path, log_url, state_url};
 use blackboard_board::{
     AgentChange, AgentName, Change, Commit, Contents, Digest, Due, Item, Json, Labels, LogChange,
-    LogName, Plan, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName, Settings,
-    StateChange, StatePath, Timestamp, json,
+    LogName, Plan, Priority, RequestChange, Restored, Seq, SeqRange, SessionChange, SessionName,
+    Settings, StateChange, StatePath, Timestamp, json,
 };
 
 /// The size from which an event shows its changes in brief.
@@ -145,7 +145,8 @@ impl Writer<'_> {
             }
             Change::Agent(agent, AgentChange::Removed) => self.text("agent", agent.as_str()),
             Change::Request(seq, change) => self.request(*seq, change),
-            Change::Expired(Due::Claim(seq)) => self.number("request", seq.0),
+            Change::Expired(Due::Claim(seq) | Due::Deadline(seq)) => self.number("request", seq.0),
+            Change::Expired(Due::Requests(requests)) => self.ranges("requests", requests),
             Change::Expired(Due::Question(seq)) => self.number("question", seq.0),
             Change::Awaited { first, last, until } => {
                 self.number("first", first.0);
@@ -200,8 +201,19 @@ impl Writer<'_> {
                 self.number("fence", fence.0);
                 self.time("expires_at", Some(*expires_at));
             }
-            RequestChange::Released | RequestChange::Retried => {}
-            RequestChange::Failed { reason } => self.value(seq, "reason", reason.as_ref()),
+            RequestChange::Released => {}
+            RequestChange::Retried { deadline } => self.time("deadline", *deadline),
+            RequestChange::Failed { reason, retry_at } => {
+                self.time("not_before", *retry_at);
+                self.value(seq, "reason", reason.as_ref());
+            }
+            RequestChange::CancelRequested { reason } | RequestChange::Cancelled { reason } => {
+                self.value(seq, "reason", reason.as_ref());
+            }
+            RequestChange::Verdict { accepted, reason } => {
+                self.json("accept", if *accepted { "true" } else { "false" });
+                self.value(seq, "reason", reason.as_ref());
+            }
             RequestChange::Finished { fence, result } => {
                 if let Some(fence) = fence {
                     self.number("fence", fence.0);
@@ -278,6 +290,14 @@ impl Writer<'_> {
         self.number("last", last.0);
         if let Some(attempts) = plan.attempts {
             self.number("attempts", attempts.into());
+        }
+        if plan.priority != Priority::DEFAULT {
+            self.json("priority", &plan.priority.get().to_string());
+        }
+        self.time("not_before", plan.not_before);
+        self.time("deadline", plan.deadline);
+        if plan.review {
+            self.json("review", "true");
         }
         if !plan.after.is_empty() && self.form == Form::Full {
             self.name("after");

@@ -16,8 +16,9 @@ use crate::schema::shapes::member;
 use crate::yielding::Turns;
 use blackboard_address::image_url;
 use blackboard_board::{
-    AgentName, Board, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown, Item,
-    Json, LogName, OpenEntry, Seq, SessionName, Task, Timestamp, Work, json,
+    AgentName, Board, Cancel, Claim, Digest, Done, Entry, Failed, IMAGE_MEMBER, Image, ImagesShown,
+    Item, Json, LogName, OpenEntry, Outcome, PastAttempt, Review, Seq, SessionName, Task,
+    Timestamp, Verdict, Work, json,
 };
 use blackboard_service::{ServiceError, SessionHandle};
 
@@ -199,10 +200,38 @@ pub struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     done: Option<DoneBody<'a>>,
-    /// The end of a request whose attempts all failed.
+    /// The result of a request that waits for a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    in_review: Option<DoneBody<'a>>,
+    /// The end of a request whose attempts all failed, or whose deadline passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     failed: Option<FailedBody<'a>>,
+    /// The end of a request that was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    cancelled: Option<CancelBody<'a>>,
+    /// The cancellation of a claimed request, which ends with the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    cancel: Option<CancelBody<'a>>,
+    /// The priority, if it is not 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    priority: Option<i8>,
+    /// The time before which the request cannot be claimed, until it has come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    not_before: Option<Shown<Timestamp>>,
+    /// The time at which the request fails, unless it ended before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    deadline: Option<Shown<Timestamp>>,
+    /// True if another agent must accept the result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    review: bool,
     /// The requests that must be done before this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
@@ -211,6 +240,10 @@ pub struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
     blocked_by: Option<&'a [Seq]>,
+    /// Those of `blocked_by` that failed or were cancelled: the request waits until they are retried and done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
+    stopped_by: Option<&'a [Seq]>,
     /// The number of claims that may end without success before the request fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -219,6 +252,10 @@ pub struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     failures: Option<u32>,
+    /// The last ends of claims without success, oldest first, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    past_attempts: Vec<AttemptBody<'a>>,
     /// The item, as it was sent.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     item: &'a RawValue,
@@ -252,11 +289,20 @@ impl<'a> EntryBody<'a> {
             expires_at: expires_at.map(Shown),
             claim: work.as_deref().and_then(Work::claim).map(ClaimBody::of),
             done: work.as_deref().and_then(Work::done).map(DoneBody::of),
+            in_review: work.as_deref().and_then(Work::in_review).map(DoneBody::in_review),
             failed: work.as_deref().and_then(Work::failed).map(FailedBody::of),
+            cancelled: work.as_deref().and_then(Work::cancelled).map(CancelBody::of),
+            cancel: task.and_then(|task| task.cancel.as_deref()).map(CancelBody::of),
+            priority: plan.map(|plan| plan.priority.get()).filter(|priority| *priority != 0),
+            not_before: plan.and_then(|plan| plan.not_before).map(Shown),
+            deadline: plan.and_then(|plan| plan.deadline).map(Shown),
+            review: plan.is_some_and(|plan| plan.review),
             after: plan.map(|plan| &*plan.after).filter(|after| !after.is_empty()),
             blocked_by: task.map(|task| &*task.blocked_by).filter(|blocked| !blocked.is_empty()),
+            stopped_by: task.map(|task| &*task.stopped_by).filter(|stopped| !stopped.is_empty()),
             attempts: plan.and_then(|plan| plan.attempts),
             failures: task.and_then(Task::failures_of_attempts),
+            past_attempts: task.map(AttemptBody::all).unwrap_or_default(),
             item: RawValue::NULL,
             image: None,
         }
@@ -314,7 +360,7 @@ pub struct ClaimBody<'a> {
 impl<'a> ClaimBody<'a> {
     /// Returns the claim as it is shown.
     pub fn of(claim: &'a Claim) -> Self {
-        let Claim { agent, fence, expires_at } = claim;
+        let Claim { agent, fence, expires_at, .. } = claim;
         Self { agent: agent.as_str(), fence: fence.0, expires_at: Shown(*expires_at) }
     }
 }
@@ -337,16 +383,120 @@ pub(crate) struct DoneBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Value)]
     result: Option<&'a RawValue>,
+    /// The verdict by which the result was accepted, if it was reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    verdict: Option<VerdictBody<'a>>,
 }
 
 impl<'a> DoneBody<'a> {
     pub(crate) fn of(done: &'a Done) -> Self {
-        let Done { agent, at, fence, result } = done;
+        let Done { agent, at, fence, result, verdict } = done;
         Self {
             agent: agent.as_ref().map(AgentName::as_str),
             at: Shown(*at),
             fence: fence.map(|fence| fence.0),
             result: result.as_ref().map(Json::raw),
+            verdict: verdict.as_deref().map(VerdictBody::of),
+        }
+    }
+
+    pub(crate) fn in_review(review: &'a Review) -> Self {
+        Self::of(&review.done)
+    }
+}
+
+/// The verdict by which a result was accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct VerdictBody<'a> {
+    /// The agent that gave it.
+    agent: &'a str,
+    /// The time, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    at: Shown<Timestamp>,
+    /// The reason, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    reason: Option<&'a RawValue>,
+}
+
+impl<'a> VerdictBody<'a> {
+    fn of(verdict: &'a Verdict) -> Self {
+        let Verdict { agent, at, reason } = verdict;
+        let reason = reason.as_ref().map(Json::raw);
+        Self { agent: agent.as_str(), at: Shown(*at), reason }
+    }
+}
+
+/// The cancellation of a request.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CancelBody<'a> {
+    /// The reason, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    reason: Option<&'a RawValue>,
+    /// The agent that cancelled it, if named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    agent: Option<&'a str>,
+    /// The time, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    at: Shown<Timestamp>,
+}
+
+impl<'a> CancelBody<'a> {
+    /// Returns the cancellation as it is shown.
+    pub fn of(cancel: &'a Cancel) -> Self {
+        let Cancel { agent, at, reason } = cancel;
+        let agent = agent.as_ref().map(AgentName::as_str);
+        Self { reason: reason.as_ref().map(Json::raw), agent, at: Shown(*at) }
+    }
+}
+
+/// Returns the past attempts of a request as JSON, if it has any.
+pub fn past_attempts(entry: &Entry) -> Option<String> {
+    let attempts = entry.task.as_deref().map(AttemptBody::all)?;
+    let mut text = String::new();
+    (!attempts.is_empty()).then(|| write_json(&attempts, &mut text))?;
+    Some(text)
+}
+
+/// The end of an attempt without success.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AttemptBody<'a> {
+    /// The agent that made the attempt, if named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    agent: Option<&'a str>,
+    /// The time at which the claim was won, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    from: Shown<Timestamp>,
+    /// The time at which the attempt ended, RFC 3339 in UTC.
+    #[schema(value_type = String, format = DateTime)]
+    to: Shown<Timestamp>,
+    /// The end: `failed`; `lapsed` if the claim expired; `released` if it was given back, or ended by a restore or fork;
+    /// `refused` if the result was not accepted.
+    #[schema(value_type = String)]
+    outcome: Outcome,
+    /// The reason, if one was given. A reason over 2 KiB is cut, and is a string then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Value)]
+    reason: Option<&'a RawValue>,
+}
+
+impl<'a> AttemptBody<'a> {
+    fn all(task: &'a Task) -> Vec<Self> {
+        task.past_attempts.iter().map(Self::of).collect()
+    }
+
+    fn of(attempt: &'a PastAttempt) -> Self {
+        let PastAttempt { agent, from, to, outcome, reason } = attempt;
+        Self {
+            agent: agent.as_ref().map(AgentName::as_str),
+            from: Shown(*from),
+            to: Shown(*to),
+            outcome: *outcome,
+            reason: reason.as_ref().map(Json::raw),
         }
     }
 }
@@ -354,12 +504,14 @@ impl<'a> DoneBody<'a> {
 /// The end of a request whose attempts all failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FailedBody<'a> {
-    /// The agent that held the last claim.
-    agent: &'a str,
-    /// The time at which the last claim ended, RFC 3339 in UTC.
+    /// The agent that held the last claim. A request whose deadline passed may have had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    agent: Option<&'a str>,
+    /// The time of the end, RFC 3339 in UTC.
     #[schema(value_type = String, format = DateTime)]
     at: Shown<Timestamp>,
-    /// The reason, if the agent gave one.
+    /// The reason: the agent's, if it gave one, or `deadline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Value)]
     reason: Option<&'a RawValue>,
@@ -369,7 +521,7 @@ impl<'a> FailedBody<'a> {
     pub(crate) fn of(failed: &'a Failed) -> Self {
         let Failed { agent, at, reason, .. } = failed;
         let reason = reason.as_ref().map(Json::raw);
-        Self { agent: agent.as_str(), at: Shown(*at), reason }
+        Self { agent: agent.as_ref().map(AgentName::as_str), at: Shown(*at), reason }
     }
 }
 

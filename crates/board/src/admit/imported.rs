@@ -19,10 +19,13 @@ use crate::model::blob::BLOBS_MAX;
 use crate::model::idempotency::{KEY_CHARS_MAX, KEYS_MAX};
 use crate::model::prompt_profile::are_profiles;
 use crate::model::settings::{HISTORY_KEYS_MAX, LABEL_BYTES_MAX, LABELS_MAX, Labels, Settings};
+use crate::model::tasks::caps::{CAPS_MAX, Cap};
 use crate::state::STATE_BYTES_MAX;
+use crate::values::attempt::Cancel;
 use crate::values::blob_ref::BLOB_BYTES_MAX;
-use crate::values::claim::{Done, Failed, Work};
+use crate::values::claim::{Done, Failed, Review, Work};
 use crate::values::image::IMAGE_BYTES_MAX;
+use crate::values::task::{Plan, Task};
 use crate::values::time::TTL_DAYS_MAX;
 use crate::{Board, Budget, Item, Json, Kept, Revision, Timestamp};
 
@@ -139,8 +142,9 @@ pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign
         bounds.end(until.expires_at)?;
     }
     let ends = board.state.expiries().map(|(_, at)| at);
-    ends.chain(board.claim_deadlines.iter().map(|(at, _)| *at))
-        .try_for_each(|at| bounds.end(at))?;
+    let tasks = [board.tasks.leases(), board.tasks.early(), board.tasks.deadlines()];
+    let tasks = tasks.into_iter().flatten().map(|(at, _)| *at);
+    ends.chain(tasks).try_for_each(|at| bounds.end(at))?;
     check_size(board)
 }
 
@@ -190,6 +194,11 @@ fn check_settings(settings: &Settings, labels: &Labels) -> Result<(), Foreign> {
     check(named, "a history key")?;
     check(settings.agent_states.as_ref().is_none_or(are_states), "an added status")?;
     check(settings.cost_max.is_none_or(Budget::is_sound), "a budget")?;
+    let caps = settings.running_max.as_ref();
+    let capped = |caps: &Vec<Cap>| {
+        caps.len() <= CAPS_MAX && caps.iter().all(|cap| cap.is_sound(LABEL_BYTES_MAX))
+    };
+    check(caps.is_none_or(capped), "a cap")?;
     check(settings.profiles.as_ref().is_none_or(are_profiles), "a prompt profile")
 }
 
@@ -271,18 +280,40 @@ impl Bounds {
         check_item(&entry.item)?;
         self.past(entry.at)?;
         entry.updated.as_ref().map_or(Ok(()), |updated| self.past(updated.at))?;
-        match entry.work.as_deref() {
-            Some(Work::Done(Done { at, result, .. })) => {
-                self.past(*at)?;
-                result.as_ref().map_or(Ok(()), check_json)
-            }
-            Some(Work::Failed(Failed { at, reason, .. })) => {
-                self.past(*at)?;
-                reason.as_ref().map_or(Ok(()), check_json)
-            }
-            Some(Work::Claimed(claim)) => self.end(claim.expires_at),
-            Some(Work::Lapsed { .. }) | None => Ok(()),
+        if let Some(task) = entry.task.as_deref() {
+            self.check_task(task)?;
         }
+        let Some(work) = entry.work.as_deref() else { return Ok(()) };
+        work.texts().try_for_each(check_json)?;
+        match work {
+            Work::InReview(Review { since, done: Done { at, .. } }) => {
+                self.past(*since)?;
+                self.past(*at)
+            }
+            Work::Done(Done { at, verdict, .. }) => {
+                self.past(*at)?;
+                verdict.as_deref().map_or(Ok(()), |verdict| self.past(verdict.at))
+            }
+            Work::Failed(Failed { at, .. }) | Work::Cancelled(Cancel { at, .. }) => self.past(*at),
+            Work::Claimed(claim) => {
+                self.past(claim.since)?;
+                self.end(claim.expires_at)
+            }
+            Work::Lapsed { .. } => Ok(()),
+        }
+    }
+
+    fn check_task(self, task: &Task) -> Result<(), Foreign> {
+        let Plan { not_before, deadline, .. } = &task.plan;
+        not_before.iter().chain(deadline).try_for_each(|at| self.end(*at))?;
+        for attempt in task.past_attempts.iter() {
+            self.past(attempt.from)?;
+            self.past(attempt.to)?;
+            attempt.reason.as_ref().map_or(Ok(()), check_json)?;
+        }
+        let Some(cancel) = &task.cancel else { return Ok(()) };
+        self.past(cancel.at)?;
+        cancel.reason.as_ref().map_or(Ok(()), check_json)
     }
 
     fn check_agent(self, agent: &Agent) -> Result<(), Foreign> {

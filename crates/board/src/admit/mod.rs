@@ -12,6 +12,7 @@ use super::commit::{
 };
 use super::json;
 use super::json::{DEPTH_MAX, Kind};
+use super::log::Stamp;
 use super::model::checkpoint::CHECKPOINTS_MAX;
 use super::model::due::Due;
 use super::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
@@ -217,9 +218,10 @@ fn admit_change(
             let known = board.agents.contains_key(agent);
             if known { Ok(()) } else { Err(Misfit::Agent { agent: agent.clone() }) }
         }
-        Change::Request(seq, _) | Change::Expired(Due::Claim(seq)) => {
-            admit_work(board, commit.revision, *seq, change)
+        Change::Request(seq, _) | Change::Expired(Due::Claim(seq) | Due::Deadline(seq)) => {
+            admit_work(board, commit.stamp(), *seq, change)
         }
+        Change::Expired(Due::Requests(ranges)) => admit_due(board, ranges),
         Change::Expired(Due::Question(seq)) => {
             let waits = board.asked.awaited(*seq).is_some();
             if waits { Ok(()) } else { Err(Misfit::Question { seq: *seq }) }
@@ -299,6 +301,7 @@ fn admit_plan(board: &Board, revision: Revision, new: SeqRange, plan: &Plan) -> 
     };
     let fits = new.first <= new.last
         && new.last <= requests.last_seq()
+        && !plan.is_empty()
         && plan.is_sound()
         && (new.first.0..=new.last.0).map(Seq).all(is_new)
         && plan.after.last().is_none_or(|last| *last < new.first)
@@ -324,22 +327,59 @@ fn is_shallow(levels_above: usize, value: &Json) -> bool {
     left.is_some_and(|left| json::check(value.text(), left).is_ok())
 }
 
-fn admit_work(board: &Board, revision: Revision, seq: Seq, change: &Change) -> Result<(), Misfit> {
+fn admit_work(board: &Board, stamp: Stamp<'_>, seq: Seq, change: &Change) -> Result<(), Misfit> {
     admit_entry(board, &LogName::Requests, seq)?;
+    let [_, requests, ..] = board.logs();
+    let entry = requests.get(seq);
+    let is_waiting = entry.is_some_and(|entry| entry.is_claimable());
+    let task = entry.and_then(|entry| entry.task.as_deref());
+    let is_unblocked = task.is_none_or(|task| task.blocked_by.is_empty());
+    let is_asked = task.is_some_and(|task| task.cancel.is_some());
     let work = board.work(seq);
+    let is_free = matches!(work, None | Some(Work::Lapsed { .. }));
     let claim = work.and_then(Work::claim);
-    let fits = if let Change::Request(_, RequestChange::Claimed { agent, fence, .. }) = change {
-        // A claim is either new, or a renewal of the current claim.
-        let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
-        claim.map_or(board.is_claimable(seq) && *fence == revision, stands)
-    } else if matches!(change, Change::Request(_, RequestChange::Finished { .. })) {
-        claim.is_some() || board.is_claimable(seq)
-    } else if matches!(change, Change::Request(_, RequestChange::Retried)) {
-        matches!(work, Some(Work::Failed(_)))
-    } else {
-        claim.is_some()
+    let is_open = work.is_none_or(|work| !work.is_ended());
+    let Change::Request(_, change) = change else {
+        let deadline = task.and_then(|task| task.plan.deadline);
+        let of_deadline = matches!(change, Change::Expired(Due::Deadline(_)));
+        let fits = if of_deadline { deadline.is_some() && is_open } else { claim.is_some() };
+        return if fits { Ok(()) } else { Err(Misfit::Work { seq }) };
+    };
+    let fits = match change {
+        RequestChange::Claimed { agent, fence, .. } => {
+            // A claim is either new, or a renewal of the current claim. The caps may have been others.
+            let stands = |claim: &Claim| claim.agent == *agent && claim.fence == *fence;
+            claim.map_or(is_waiting && *fence == stamp.revision, stands)
+        }
+        RequestChange::Released | RequestChange::Failed { .. } => claim.is_some(),
+        RequestChange::Finished { .. } => claim.is_some() || (is_free && is_unblocked),
+        RequestChange::Retried { .. } => {
+            matches!(work, Some(Work::Failed(_) | Work::Cancelled(_)))
+        }
+        RequestChange::CancelRequested { .. } => claim.is_some() && !is_asked,
+        RequestChange::Cancelled { .. } => is_open && (claim.is_none() || is_asked),
+        RequestChange::Verdict { .. } => {
+            stamp.agent.is_some() && matches!(work, Some(Work::InReview(_)))
+        }
     };
     if fits { Ok(()) } else { Err(Misfit::Work { seq }) }
+}
+
+/// Checks that requests whose time has come wait for it.
+fn admit_due(board: &Board, ranges: &[SeqRange]) -> Result<(), Misfit> {
+    admit_ranges(board, &LogName::Requests, ranges)?;
+    let mut early = board.tasks.early().iter().map(|(_, seq)| *seq).collect::<Vec<_>>();
+    early.sort_unstable();
+    for range in ranges {
+        // Each of them is there.
+        let from = early.partition_point(|seq| *seq < range.first);
+        let to = early.partition_point(|seq| *seq <= range.last);
+        let count = range.last.0 - range.first.0 + 1;
+        if (to - from) as u64 != count {
+            return Err(Misfit::Work { seq: range.first });
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn admit_ranges(

@@ -60,13 +60,18 @@ fn admit_log(
 /// Returns true if the entry has no claim. Only a request can be done.
 fn is_free(log: &LogName, entry: &Entry) -> bool {
     let is_task = *log == LogName::Requests
-        && entry.task.as_deref().is_none_or(|task| task.is_sound(entry.seq));
+        && entry
+            .task
+            .as_deref()
+            .is_none_or(|task| task.is_sound(entry.seq) && task.cancel.is_none());
     if !is_task && entry.task.is_some() {
         return false;
     }
     match entry.work.as_deref() {
         None => true,
-        Some(Work::Done(_) | Work::Failed(_)) => *log == LogName::Requests,
+        Some(Work::InReview(_) | Work::Done(_) | Work::Failed(_) | Work::Cancelled(_)) => {
+            *log == LogName::Requests
+        }
         Some(Work::Claimed(_) | Work::Lapsed { .. }) => false,
     }
 }

@@ -11,8 +11,8 @@ use super::model::settings::{LabelsPatch, Set, SettingsPatch};
 use super::state::{StatePath, StateValue};
 use super::values::claim::{Claim, Fence};
 use super::{
-    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, MediaType, Nonce, Plan,
-    Revision, Seq, SessionName, Timestamp, TraceId, Ttl, Version, Wanted,
+    AgentName, Board, CheckpointName, Digest, Item, Json, LogName, MediaType, Nonce, PlanRequest,
+    Rank, Revision, Seq, SessionName, Timestamp, TraceId, Ttl, Version, Wanted, When,
 };
 
 /// A write, as requested.
@@ -71,19 +71,19 @@ pub enum Command {
         /// The answer to use after the deadline, if any.
         default: Option<String>,
     },
-    /// Appends requests that wait for others, or have a number of attempts.
+    /// Appends requests with terms: what they wait for, how often they are tried, and so on.
     Plan {
         /// The requests.
         items: Vec<Item>,
         /// The plan of each.
-        plan: Plan,
+        plan: PlanRequest,
     },
-    /// Claims the oldest claimable request with these members.
+    /// Claims the first claimable request with these members, by priority and then by age.
     ClaimNext {
         /// The members.
         wanted: Wanted,
-        /// The seq to begin with. Older requests are known not to match.
-        from: Seq,
+        /// The place in the order up to which requests are known not to match.
+        from: Rank,
         /// The time to live of the claim.
         ttl: Ttl,
     },
@@ -231,9 +231,28 @@ pub enum RequestCommand {
         fence: Option<Revision>,
         /// The reason.
         reason: Option<Json>,
+        /// The time until the request can be claimed again.
+        retry_in: Option<Ttl>,
     },
-    /// Makes a failed request claimable again, with all its attempts.
-    Retry,
+    /// Makes a request that failed or was cancelled claimable again, with all its attempts.
+    Retry {
+        /// The new deadline.
+        deadline: Option<When>,
+    },
+    /// Cancels the request: at once, or with its claim.
+    Cancel {
+        /// The reason.
+        reason: Option<Json>,
+    },
+    /// Accepts or refuses the request's result.
+    Judge {
+        /// The fence of the judged attempt, if it was claimed.
+        fence: Option<Revision>,
+        /// True to accept it.
+        accepted: bool,
+        /// The reason.
+        reason: Option<Json>,
+    },
 }
 
 /// A command to an unanswered question.

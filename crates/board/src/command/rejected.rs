@@ -1,16 +1,18 @@
 //! Reasons for rejecting a write, with their details.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::log::Entry;
 use crate::model::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
 use crate::model::blob::BLOBS_MAX;
 use crate::model::checkpoint::CHECKPOINTS_MAX;
+use crate::model::tasks::caps::Cap;
 use crate::state::{STATE_BYTES_MAX, StatePath, StateValue};
 use crate::values::task::DEPENDANTS_MAX;
 use crate::{
     AgentName, Budget, CheckpointName, Code, Digest, InvalidItem, LogName, Revision, Seq,
-    SessionName, Version,
+    SessionName, Timestamp, Version,
 };
 
 /// The reason why a write is refused. A refused write changes nothing.
@@ -186,18 +188,46 @@ pub enum Rejected {
         request: Seq,
     },
     /// The request has failed.
-    #[error("request {request} has failed; POST its 'retry' to make it claimable again")]
+    #[error("request {request} has failed already")]
     AlreadyFailed {
         /// The request.
         request: Seq,
     },
-    /// The request waits for another one.
-    #[error("request {request} waits for request {by}, which is not done")]
-    Blocked {
+    /// The request cannot be claimed, or not done.
+    #[error("request {request} {why}")]
+    NotClaimable {
         /// The request.
         request: Seq,
-        /// The first request that it waits for.
-        by: Seq,
+        /// The reason.
+        why: Why,
+    },
+    /// No result of the request waits for a verdict.
+    #[error("request {request} has no result that waits for a verdict")]
+    NotInReview {
+        /// The request.
+        request: Seq,
+    },
+    /// The agent would judge its own result.
+    #[error("{agent} did request {request}; another agent must give the verdict")]
+    OwnResult {
+        /// The request.
+        request: Seq,
+        /// The agent.
+        agent: AgentName,
+    },
+    /// The verdict does not say which attempt it is about.
+    #[error("the verdict on request {request} needs 'fence', which its 'in_review' shows")]
+    VerdictWithoutFence {
+        /// The request.
+        request: Seq,
+    },
+    /// The deadline of a request is not after the time before which it cannot be claimed.
+    #[error("the deadline {deadline} is not after 'not_before', which is {not_before}")]
+    DeadlineTooEarly {
+        /// The time before which it cannot be claimed.
+        not_before: Timestamp,
+        /// The deadline.
+        deadline: Timestamp,
     },
     /// Nobody has claimed the request.
     #[error("request {request} is not claimed, so no attempt at it can fail")]
@@ -281,6 +311,14 @@ pub enum Rejected {
         /// The claim's fence.
         fence: Revision,
     },
+    /// The answer, or the default, is not one of the question's options.
+    #[error("{} must be one of the question's options: {}", if *is_default { "the default" } else { "the answer" }, listed(options))]
+    NotAnOption {
+        /// The first options.
+        options: Vec<String>,
+        /// True for the default.
+        is_default: bool,
+    },
     /// The question already has an answer.
     #[error("question {question} already has an answer")]
     AlreadyAnswered {
@@ -350,6 +388,78 @@ pub enum Rejected {
     },
 }
 
+/// The reason why a request cannot be claimed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// It waits for another one.
+    #[error("waits for request {by}, which {}", if *is_stopped { "failed or was cancelled" } else { "is not done" })]
+    Blocked {
+        /// The first request that it waits for; one that failed or was cancelled, if there is one.
+        by: Seq,
+        /// True if that request failed or was cancelled.
+        is_stopped: bool,
+    },
+    /// It waits for its time.
+    #[error("cannot be claimed before {at}")]
+    NotBefore {
+        /// The time.
+        at: Timestamp,
+    },
+    /// As many as a cap allows are claimed.
+    #[error("waits for others to end: 'running_max' allows {}", Allowed(cap))]
+    RunningMax {
+        /// The cap.
+        cap: Cap,
+    },
+    /// Its result waits for a verdict.
+    #[error("waits for the verdict on its result")]
+    InReview,
+    /// It was cancelled.
+    #[error("was cancelled; POST its 'retry' to make it claimable again")]
+    Cancelled,
+    /// It has failed.
+    #[error("has failed; POST its 'retry' to make it claimable again")]
+    Failed,
+}
+
+impl Why {
+    /// Returns the reason in one word, for clients to match on.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Blocked { .. } => "blocked",
+            Self::NotBefore { .. } => "not_before",
+            Self::RunningMax { .. } => "running_max",
+            Self::InReview => "in_review",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Returns options as a part of a sentence, each cut.
+fn listed(options: &[String]) -> String {
+    let shown = options.iter().map(|option| {
+        let end = option.floor_char_boundary(option.len().min(OPTION_BYTES_SHOWN));
+        format!("'{}'", option.get(..end).unwrap_or_default())
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// The maximum bytes of an option that a rejection shows.
+const OPTION_BYTES_SHOWN: usize = 100;
+
+/// The claims that a cap allows.
+struct Allowed<'a>(&'a Cap);
+
+impl fmt::Display for Allowed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cap { by, max } = self.0;
+        write!(f, "{max} claimed at once")?;
+        by.as_ref().map_or(Ok(()), |by| write!(f, " with one value of '{by}'"))
+    }
+}
+
 /// The current value shown with a failed condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Current {
@@ -414,15 +524,21 @@ impl Rejected {
             Self::NoAgent { .. } => Code::AgentNotFound,
             Self::IllegalTransition { .. }
             | Self::AlreadyFailed { .. }
-            | Self::Blocked { .. }
+            | Self::NotClaimable { .. }
+            | Self::NotInReview { .. }
             | Self::NotClaimed { .. } => Code::IllegalTransition,
-            Self::NoBlocker { .. } | Self::TooManyDependants { .. } => Code::InvalidField,
+            Self::NoBlocker { .. }
+            | Self::NotAnOption { .. }
+            | Self::TooManyDependants { .. }
+            | Self::VerdictWithoutFence { .. }
+            | Self::DeadlineTooEarly { .. } => Code::InvalidField,
             Self::HasDependants { .. } => Code::HasDependants,
             Self::BudgetExhausted { .. } => Code::BudgetExhausted,
             Self::AgentRequired => Code::AgentRequired,
-            Self::ForeignClaim { .. } | Self::ForeignStatus { .. } | Self::ForeignHost { .. } => {
-                Code::Forbidden
-            }
+            Self::ForeignClaim { .. }
+            | Self::ForeignStatus { .. }
+            | Self::ForeignHost { .. }
+            | Self::OwnResult { .. } => Code::Forbidden,
             Self::AlreadyClaimed { .. } | Self::AlreadyDone { .. } => Code::AlreadyClaimed,
             Self::StaleFence { .. } => Code::StaleFence,
             Self::AlreadyAnswered { .. } => Code::AlreadyAnswered,

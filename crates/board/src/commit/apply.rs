@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
+use super::requests::{apply_request, fall_due, lapse, miss_deadline, put_plan, unblock};
 use super::restored::{end_claims, restore};
-use super::{
-    AgentChange, Change, CheckpointChange, Commit, LogChange, RequestChange, SessionChange,
-    StateChange,
-};
+use super::{AgentChange, Change, CheckpointChange, Commit, LogChange, SessionChange, StateChange};
 use crate::log::{SeqRange, Stamp};
 use crate::model::agent::{Agent, Profile};
 use crate::model::blob::Blob;
@@ -20,10 +18,8 @@ use crate::model::idempotency::Keys;
 use crate::model::open_questions::Asked;
 use crate::model::settings::{Labels, Settings};
 use crate::model::tasks::Tasks;
-use crate::values::claim::{Claim, Done, Failed, Work};
-use crate::values::task::{Plan, Task};
 use crate::{
-    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName, StatePath,
+    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, SessionName, StatePath,
 };
 
 /// Applies a commit to the board.
@@ -61,21 +57,7 @@ pub(crate) fn apply_change(board: &mut Board, change: &Change, stamp: Stamp<'_>)
             put_agent(board, agent, profile, stamp);
         }
         Change::Agent(agent, AgentChange::Removed) => remove_agent(board, agent, stamp),
-        Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at }) => {
-            let claim = Claim { agent: agent.clone(), fence: *fence, expires_at: *expires_at };
-            mark(board, *seq, Some(Work::Claimed(claim)), stamp);
-        }
-        Change::Request(seq, RequestChange::Released) => mark(board, *seq, None, stamp),
-        Change::Request(seq, RequestChange::Finished { fence, result }) => {
-            let (agent, result) = (stamp.agent.cloned(), result.clone());
-            let done = Done { agent, at: stamp.at, fence: *fence, result };
-            mark(board, *seq, Some(Work::Done(done)), stamp);
-            unblock(board, *seq, stamp);
-        }
-        Change::Request(seq, RequestChange::Failed { reason }) => {
-            end_attempt(board, *seq, None, reason.as_ref(), stamp);
-        }
-        Change::Request(seq, RequestChange::Retried) => retry(board, *seq, stamp),
+        Change::Request(seq, change) => apply_request(board, *seq, change, stamp),
         Change::Planned { first, last, plan } => {
             put_plan(board, SeqRange { first: *first, last: *last }, plan);
         }
@@ -98,6 +80,7 @@ fn apply_session(board: &mut Board, change: &SessionChange, stamp: Stamp<'_>) {
             let (settings, labels) = (Arc::clone(settings), Arc::clone(labels));
             let name = name.clone();
             board.life = Some(Life { name, created_at, settings, labels, configured }.lean());
+            board.find_tasks();
         }
         SessionChange::Configured { settings, labels } => {
             configure(board, settings, labels, stamp);
@@ -124,8 +107,7 @@ fn apply_log(board: &mut Board, log: &LogName, change: &LogChange, stamp: Stamp<
             }
             board.edit_log(log, |log| log.append(*first, items, stamp));
             if *log == LogName::Requests {
-                let appended = (first.0..).map(Seq).take(items.len());
-                appended.for_each(|request| board.note_request(request));
+                board.add_tasks(*first, items.len());
             }
         }
         LogChange::Cleared => clear(board, log, stamp),
@@ -134,7 +116,11 @@ fn apply_log(board: &mut Board, log: &LogName, change: &LogChange, stamp: Stamp<
             if *log == LogName::Questions {
                 board.asked.update(*seq, item);
             }
-            board.edit_log(log, |log| log.update(*seq, item, stamp));
+            if *log == LogName::Requests {
+                board.edit_requests(*seq, |log| log.update(*seq, item, stamp));
+            } else {
+                board.edit_log(log, |log| log.update(*seq, item, stamp));
+            }
         }
     }
 }
@@ -165,6 +151,9 @@ fn configure(board: &mut Board, settings: &Arc<Settings>, labels: &Arc<Labels>, 
         life.labels = Arc::clone(labels);
         life.configured = stamp.revision;
     }
+    if !board.tasks.has_caps(&board.caps()) {
+        board.find_tasks();
+    }
 }
 
 fn forget_images(board: &mut Board, images: &[Digest]) {
@@ -176,8 +165,7 @@ fn forget_images(board: &mut Board, images: &[Digest]) {
 
 fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Requests {
-        board.claim_deadlines.clear();
-        board.tasks = Tasks::default();
+        board.tasks = Tasks::without_requests(board.caps());
     }
     if *log == LogName::Questions {
         board.asked = Asked::default();
@@ -189,16 +177,7 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
     let mut awaited = Vec::new();
     if *log == LogName::Requests {
         let [_, requests, ..] = &board.logs;
-        awaited = board.tasks.remove(ranges, requests);
-        let gone = |seq: Seq| {
-            let range = ranges.get(ranges.partition_point(|range| range.last < seq));
-            range.is_some_and(|range| range.contains(seq))
-        };
-        let gone: Vec<_> =
-            board.claim_deadlines.iter().filter(|(_, seq)| gone(*seq)).copied().collect();
-        for lease in gone {
-            board.claim_deadlines.remove(&lease);
-        }
+        awaited = board.tasks.remove_ranges(ranges, requests);
     }
     if *log == LogName::Questions {
         board.asked.remove(ranges);
@@ -233,83 +212,14 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
     }
 }
 
-/// Records a request's work and its lease.
-fn mark(board: &mut Board, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
-    let lease = |work: &Work| work.claim().map(|claim| (claim.expires_at, seq));
-    if let Some(before) = board.work(seq).and_then(lease) {
-        board.claim_deadlines.remove(&before);
-    }
-    if let Some(lease) = work.as_ref().and_then(lease) {
-        board.claim_deadlines.insert(lease);
-    }
-    board.edit_log(&LogName::Requests, |log| log.mark(seq, work, stamp));
-    board.note_request(seq);
-}
-
-/// Ends the wait of the requests that wait for this one, which is done or removed.
-fn unblock(board: &mut Board, request: Seq, stamp: Stamp<'_>) {
-    for waiting in board.tasks.take_dependants(request) {
-        if let Some(mut task) = task_of(board, waiting) {
-            task.blocked_by = task.blocked_by.into_iter().filter(|seq| *seq != request).collect();
-            board.edit_log(&LogName::Requests, |log| log.set_task(waiting, task, stamp));
-            board.note_request(waiting);
-        }
-    }
-}
-
-fn task_of(board: &Board, request: Seq) -> Option<Task> {
-    board.log(&LogName::Requests)?.get(request)?.task.as_deref().cloned()
-}
-
-fn put_plan(board: &mut Board, requests: SeqRange, plan: &Plan) {
-    let blocked_by = board.blockers(&plan.after);
-    for request in (requests.first.0..=requests.last.0).map(Seq) {
-        let task = Task { blocked_by: blocked_by.clone(), ..Task::of(plan.clone()) };
-        board.edit_log(&LogName::Requests, |log| log.plan(request, task));
-        board.note_request(request);
-    }
-}
-
-/// Ends a claim without success: the request has failed if its attempts are spent. Otherwise its work is `after`.
-fn end_attempt(
-    board: &mut Board,
-    request: Seq,
-    after: Option<Work>,
-    reason: Option<&Json>,
-    stamp: Stamp<'_>,
-) {
-    let Some(claim) = board.work(request).and_then(Work::claim).cloned() else { return };
-    let Some(mut task) = task_of(board, request).filter(|task| task.plan.attempts.is_some()) else {
-        return mark(board, request, after, stamp);
-    };
-    task.failures = task.failures.saturating_add(1);
-    let work = if task.is_spent() {
-        let Claim { agent, fence, .. } = claim;
-        Some(Work::Failed(Failed { agent, at: stamp.at, fence, reason: reason.cloned() }))
-    } else {
-        after
-    };
-    board.edit_log(&LogName::Requests, |log| log.set_task(request, task, stamp));
-    mark(board, request, work, stamp);
-}
-
-fn retry(board: &mut Board, request: Seq, stamp: Stamp<'_>) {
-    if let Some(task) = task_of(board, request) {
-        let task = Task { failures: 0, ..task };
-        board.edit_log(&LogName::Requests, |log| log.set_task(request, task, stamp));
-    }
-    mark(board, request, None, stamp);
-}
-
 fn expire(board: &mut Board, due: &Due, stamp: Stamp<'_>) {
     match due {
         Due::Session => *board = Board::absent(board.id, board.revision),
         Due::State(path) => board.edit_state(|state| state.remove(path, stamp.revision)),
         Due::Question(seq) => board.asked.wait_for_ever(*seq),
-        Due::Claim(seq) => {
-            let fence = board.work(*seq).and_then(Work::claim).map(|claim| claim.fence);
-            end_attempt(board, *seq, fence.map(|fence| Work::Lapsed { fence }), None, stamp);
-        }
+        Due::Claim(seq) => lapse(board, *seq, stamp),
+        Due::Deadline(seq) => miss_deadline(board, *seq, stamp),
+        Due::Requests(ranges) => fall_due(board, ranges, stamp),
     }
 }
 
@@ -324,7 +234,7 @@ fn adopt(board: &mut Board, name: &SessionName, after: Revision, stamp: Stamp<'_
     if let Some(life) = &mut board.life {
         life.name = name.clone();
     }
-    end_claims(board, stamp.revision);
+    end_claims(board, stamp);
     board.floor = after;
     board.keys = Keys::default();
     // Checkpoints before a fork's oldest revision name nothing in it.

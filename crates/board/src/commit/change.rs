@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::facts::Contents;
 use super::restored::Restored;
 use crate::model::agent::Profile;
-use crate::model::blob::result;
 use crate::model::due::Due;
 use crate::model::open_questions::Awaited;
 use crate::model::settings::{Labels, Settings};
@@ -195,9 +194,31 @@ pub enum RequestChange {
     Failed {
         /// The reason, if given.
         reason: Option<Json>,
+        /// The time before which the request cannot be claimed again, if given.
+        retry_at: Option<Timestamp>,
     },
-    /// A failed request got all its attempts again.
-    Retried,
+    /// A request that failed or was cancelled got all its attempts again.
+    Retried {
+        /// The new deadline, if any.
+        deadline: Option<Timestamp>,
+    },
+    /// A claimed request was cancelled, which ends with its claim.
+    CancelRequested {
+        /// The reason, if given.
+        reason: Option<Json>,
+    },
+    /// The request was cancelled.
+    Cancelled {
+        /// The reason, if given.
+        reason: Option<Json>,
+    },
+    /// The result of a request was judged.
+    Verdict {
+        /// True if the request is done with it. False for a failed attempt.
+        accepted: bool,
+        /// The reason, if given.
+        reason: Option<Json>,
+    },
     /// The request was finished.
     Finished {
         /// The fence of the claim under which the request was finished, if any.
@@ -267,14 +288,12 @@ impl Change {
             Contents::Value(name, value) => vec![(name, value.text())],
             Contents::Values(values) => values.iter().map(|value| (None, value.text())).collect(),
             Contents::Restored(restored) => {
-                let entries = restored.entries();
-                let items = entries.clone().map(|entry| (None, entry.item.text()));
-                let results = entries.filter_map(|entry| result(entry.work.as_deref()?));
-                let results = results.map(|value| (None, value.text()));
+                let entries = restored.entries().flat_map(|entry| entry.texts());
+                let entries = entries.map(|text| (None, text));
                 let values = restored.state.iter();
                 let values =
                     values.filter_map(|(path, value)| Some((path.name(), value.as_ref()?.text())));
-                items.chain(results).chain(values).collect()
+                entries.chain(values).collect()
             }
             Contents::Nothing
             | Contents::Settings(..)

@@ -182,29 +182,49 @@ kinds! {
     "claimed": Change::Request(_, RequestChange::Claimed { expires_at, .. }) => {
         part: Part::Log(&LogName::Requests), deadline: Some(*expires_at)
     };
-    "released": Change::Request(_, RequestChange::Released) => {
-        part: Part::Log(&LogName::Requests), removes: true
+    "released": Change::Request(seq, RequestChange::Released) => {
+        part: Part::Log(&LogName::Requests), indexed: Indexed::request(*seq), removes: true
     };
     "finished": Change::Request(seq, RequestChange::Finished { result, .. }) => {
         part: Part::Log(&LogName::Requests),
         contents: Contents::of(result.as_ref()),
         indexed: Indexed::request(*seq)
     };
-    "failed": Change::Request(seq, RequestChange::Failed { reason }) => {
+    "failed": Change::Request(seq, RequestChange::Failed { reason, retry_at }) => {
+        part: Part::Log(&LogName::Requests),
+        contents: Contents::of(reason.as_ref()),
+        deadline: *retry_at,
+        indexed: Indexed::request(*seq)
+    };
+    "retried": Change::Request(seq, RequestChange::Retried { deadline }) => {
+        part: Part::Log(&LogName::Requests), deadline: *deadline, indexed: Indexed::request(*seq)
+    };
+    "cancel_requested": Change::Request(_, RequestChange::CancelRequested { reason }) => {
+        part: Part::Log(&LogName::Requests), contents: Contents::of(reason.as_ref())
+    };
+    "cancelled": Change::Request(seq, RequestChange::Cancelled { reason }) => {
         part: Part::Log(&LogName::Requests),
         contents: Contents::of(reason.as_ref()),
         indexed: Indexed::request(*seq)
     };
-    "retried": Change::Request(seq, RequestChange::Retried) => {
-        part: Part::Log(&LogName::Requests), indexed: Indexed::request(*seq)
+    "verdict": Change::Request(seq, RequestChange::Verdict { reason, .. }) => {
+        part: Part::Log(&LogName::Requests),
+        contents: Contents::of(reason.as_ref()),
+        indexed: Indexed::request(*seq)
     };
     "planned": Change::Planned { plan, .. } => {
-        part: Part::Log(&LogName::Requests), contents: Contents::Requests(&plan.after)
+        part: Part::Log(&LogName::Requests),
+        contents: Contents::Requests(&plan.after),
+        deadline: plan.deadline.max(plan.not_before)
     };
     "state_expired": Change::Expired(Due::State(path)) => { part: Part::State(path) };
     "claim_expired": Change::Expired(Due::Claim(seq)) => {
         part: Part::Log(&LogName::Requests), indexed: Indexed::request(*seq)
     };
+    "deadline_passed": Change::Expired(Due::Deadline(seq)) => {
+        part: Part::Log(&LogName::Requests), indexed: Indexed::request(*seq)
+    };
+    "due": Change::Expired(Due::Requests(_)) => { part: Part::Log(&LogName::Requests) };
     "question_expired": Change::Expired(Due::Question(_)) => {
         part: Part::Log(&LogName::Questions)
     };

@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 mod change;
 mod facts;
+mod requests;
 mod restore_diff;
 pub(crate) mod restored;
 
@@ -104,7 +105,9 @@ impl Commit {
     /// Returns true if the commit may change which requests are claimable, or delete or replace the session.
     #[must_use]
     pub fn touches_requests(&self) -> bool {
-        self.touches(&LogName::Requests)
+        let is_configured =
+            |change: &Change| matches!(change, Change::Session(SessionChange::Configured { .. }));
+        self.touches(&LogName::Requests) || self.changes.iter().any(is_configured)
     }
 
     fn touches(&self, log: &LogName) -> bool {

@@ -7,23 +7,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::restored::{Restored, RestoredLog};
-use crate::log::{Entry, Log, LogName, ranges};
+use crate::log::{Entry, Log, LogName, Stamp, ranges};
 use crate::model::agent::Agent;
-use crate::values::claim::Work;
+use crate::values::attempt::{Outcome, PastAttempt};
+use crate::values::claim::{Claim, Work};
 use crate::values::task::Task;
 use crate::{AgentName, Board, Revision, Seq};
 
 impl Board {
     /// Returns the changes that restore `then` at this revision, or `None` if nothing differs and no request is
     /// claimed.
-    pub(crate) fn difference(&self, then: &Self, revision: Revision) -> Option<Restored> {
+    pub(crate) fn difference(&self, then: &Self, stamp: Stamp<'_>) -> Option<Restored> {
         let restored = Restored {
             to: then.revision,
-            logs: self.logs_difference(then, revision),
+            logs: self.logs_difference(then, stamp),
             state: self.state.difference(&then.state),
             expiries: then.state.expiries().map(|(path, at)| (path.clone(), at)).collect(),
             awaited: then.asked.awaited.iter().map(|(seq, until)| (*seq, until.clone())).collect(),
-            agents: self.agents_difference(then, revision),
+            agents: self.agents_difference(then, stamp.revision),
         };
         let is_same = restored.logs.is_empty()
             && restored.state.is_empty()
@@ -34,7 +35,7 @@ impl Board {
         (!is_same).then_some(restored)
     }
 
-    fn logs_difference(&self, then: &Self, revision: Revision) -> Vec<(LogName, RestoredLog)> {
+    fn logs_difference(&self, then: &Self, stamp: Stamp<'_>) -> Vec<(LogName, RestoredLog)> {
         let memories = self.memories.keys().cloned().map(LogName::Memory);
         let (mut logs, none) = (Vec::new(), Log::default());
         for name in LogName::BOARD.into_iter().chain(memories) {
@@ -43,7 +44,7 @@ impl Board {
             if now.changed() == then.changed() {
                 continue;
             }
-            let log = log_difference(now, then, revision);
+            let log = log_difference(now, then, stamp);
             if log != RestoredLog::default() {
                 logs.push((name, log));
             }
@@ -71,32 +72,57 @@ fn is_same_agent(now: &Agent, then: &Agent) -> bool {
         && (now.registered_at, now.updated_at) == (then.registered_at, then.updated_at)
 }
 
-fn log_difference(now: &Log, then: &Log, revision: Revision) -> RestoredLog {
+fn log_difference(now: &Log, then: &Log, stamp: Stamp<'_>) -> RestoredLog {
     let removed: Vec<Seq> =
         now.iter().map(|entry| entry.seq).filter(|seq| then.get(*seq).is_none()).collect();
     let mut entries = Vec::new();
     for entry in then.iter() {
-        let stands = now.get(entry.seq).is_some_and(|own| is_same_entry(own, entry));
-        if !stands {
-            let work = entry.work.clone().filter(|work| !work.is_open());
-            // The restore finds what blocks the request.
-            let task = entry.task.as_deref().cloned();
-            let task = task.map(|task| Box::new(Task { blocked_by: Box::default(), ..task }));
-            entries.push(Arc::new(Entry { revision, work, task, ..Entry::clone(entry) }));
+        let own = now.get(entry.seq);
+        if !own.is_some_and(|own| is_same_entry(own, entry)) {
+            entries.push(Arc::new(restored(own.map(|own| &**own), entry, stamp)));
         }
     }
     RestoredLog { removed: ranges(now, &removed), entries }
 }
 
-/// Returns true if both are the same entry, ignoring claims.
-fn is_same_entry(now: &Entry, then: &Entry) -> bool {
-    fn work(entry: &Entry) -> Option<&Work> {
-        entry.work.as_deref().filter(|work| !work.is_open())
+/// Returns an entry as it was, without a claim. The claims of then and of now count as released.
+fn restored(now: Option<&Entry>, then: &Entry, stamp: Stamp<'_>) -> Entry {
+    fn claim(entry: &Entry) -> Option<&Claim> {
+        entry.work.as_deref().and_then(Work::claim)
     }
+    let mut entry = Entry { revision: stamp.revision, ..then.freed(stamp.at) };
+    let ended = now.and_then(claim);
+    let known = claim(then).map(|claim| claim.fence);
+    if let Some(claim) = ended.filter(|claim| Some(claim.fence) != known) {
+        let task = entry.task.get_or_insert_default();
+        let attempt = claim.attempt(stamp.at, Outcome::Released, None);
+        task.past_attempts = PastAttempt::added(&task.past_attempts, attempt);
+    }
+    if let Some(task) = &mut entry.task {
+        // The restore finds what blocks the request.
+        (task.blocked_by, task.stopped_by) = Default::default();
+    }
+    entry.task = entry.task.filter(|task| **task != Task::default());
+    entry
+}
+
+/// Returns the task without the attempts that were released. Restores add such, and end no other way.
+fn unreleased(entry: &Entry) -> Option<Task> {
+    let mut task = entry.task.as_deref().cloned()?;
+    let past = task.past_attempts.iter().filter(|attempt| attempt.outcome != Outcome::Released);
+    task.past_attempts = past.cloned().collect();
+    Some(task).filter(|task| *task != Task::default())
+}
+
+/// Returns true if a restore of the second entry would give the first, but for its claim.
+fn is_same_entry(now: &Entry, then: &Entry) -> bool {
     let is_equal = || {
+        // The work that a claim of then leaves, if it was cancelled.
+        let then = then.freed(then.at);
+        let work = now.work.as_deref().filter(|work| !work.is_open());
         (now.at, &now.agent, &now.updated) == (then.at, &then.agent, &then.updated)
-            && work(now) == work(then)
-            && now.task == then.task
+            && work == then.work.as_deref()
+            && unreleased(now) == unreleased(&then)
             && now.item == then.item
     };
     now.revision == then.revision || is_equal()

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use imbl::OrdSet;
-
 use crate::log::{Entry, LogName, SeqRange, Stamp};
 use crate::model::agent::Agent;
 use crate::model::open_questions::{Asked, Awaited};
-use crate::model::tasks::Tasks;
 use crate::state::StatePath;
 use crate::values::task::Task;
 use crate::{AgentName, Board, Json, Revision, Seq, Timestamp};
@@ -52,8 +49,9 @@ pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) 
         board.keep_images(log.entries.iter().map(|entry| &entry.item));
         board.edit_log(name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
     }
-    end_claims(board, stamp.revision);
+    let cancelled = end_open_claims(board, stamp);
     restore_tasks(board, restored);
+    stop_all_dependants(board, &cancelled, stamp.revision);
     restore_asked(board, restored);
     board.edit_state(|state| {
         for (path, value) in &restored.state {
@@ -75,17 +73,13 @@ fn restore_tasks(board: &mut Board, restored: &Restored) {
     let of_requests = restored.logs.iter().filter(|(log, _)| *log == LogName::Requests);
     for entry in of_requests.flat_map(|(_, log)| &log.entries) {
         if let Some(task) = entry.task.as_deref() {
-            let task = Task { blocked_by: board.blockers(&task.plan.after), ..task.clone() };
+            let blocked_by = board.blockers(&task.plan.after);
+            let stopped_by = board.stoppers(&blocked_by);
+            let task = Task { blocked_by, stopped_by, ..task.clone() };
             board.edit_log(&LogName::Requests, |log| log.plan(entry.seq, task));
         }
     }
-    note_requests(board);
-}
-
-/// Finds the claimable and the blocked requests anew.
-fn note_requests(board: &mut Board) {
-    let [_, requests, ..] = &board.logs;
-    board.tasks = Tasks::of(requests);
+    board.find_tasks();
 }
 
 fn restore_asked(board: &mut Board, restored: &Restored) {
@@ -111,11 +105,33 @@ fn restore_agent(board: &mut Board, name: &AgentName, agent: Option<&Agent>) {
 }
 
 /// Ends all claims, including expired ones, and invalidates all earlier fences. Entries are otherwise unchanged.
-pub(crate) fn end_claims(board: &mut Board, revision: Revision) {
+pub(crate) fn end_claims(board: &mut Board, stamp: Stamp<'_>) {
+    let cancelled = end_open_claims(board, stamp);
+    board.find_tasks();
+    stop_all_dependants(board, &cancelled, stamp.revision);
+}
+
+/// Ends the claims. Returns the requests that are cancelled by it. Their places among the tasks are not found yet.
+fn end_open_claims(board: &mut Board, stamp: Stamp<'_>) -> Vec<Seq> {
+    let mut cancelled = Vec::new();
     if board.is_worked_on() {
-        board.edit_log(&LogName::Requests, |log| log.end_claims(revision));
-        note_requests(board);
+        board.edit_log(&LogName::Requests, |log| cancelled = log.end_claims(stamp));
     }
-    board.claim_deadlines = OrdSet::new();
-    board.fences_after = revision;
+    board.fences_after = stamp.revision;
+    cancelled
+}
+
+/// Notes at the requests that wait for these that they were cancelled.
+fn stop_all_dependants(board: &mut Board, cancelled: &[Seq], revision: Revision) {
+    for request in cancelled {
+        let waiting: Vec<Seq> = board.tasks.dependants(*request).collect();
+        for waiting in waiting {
+            let [_, requests, ..] = &board.logs;
+            let task = requests.get(waiting).and_then(|entry| entry.task.as_deref());
+            let Some(task) = task.cloned() else { continue };
+            let stopped_by = board.stoppers(&task.blocked_by);
+            let task = Task { stopped_by, ..task };
+            board.edit_requests(waiting, |log| log.set_task(waiting, task, revision));
+        }
+    }
 }

@@ -81,9 +81,12 @@ fn texts(command: &Command) -> Vec<Text<'_>> {
         Command::Request(_, RequestCommand::Finish { result: Some(value), .. }) => {
             vec![(BlobPlace::Result, None, value.text())]
         }
-        Command::Request(_, RequestCommand::Fail { reason: Some(value), .. }) => {
-            vec![(BlobPlace::Reason, None, value.text())]
-        }
+        Command::Request(
+            _,
+            RequestCommand::Fail { reason: Some(value), .. }
+            | RequestCommand::Cancel { reason: Some(value) }
+            | RequestCommand::Judge { reason: Some(value), .. },
+        ) => vec![(BlobPlace::Reason, None, value.text())],
         Command::Session(SessionCommand::Put { qa_pairs, .. }) => {
             of_items(qa_pairs, BlobPlace::QaPair).collect()
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::claims::check_fence;
 use super::history::find_checkpoint;
 use super::logs::find_entry;
+use super::requests::check_fence;
 use crate::command::rejected::{Current, Rejected};
 use crate::command::{
     AgentCommand, BoardCommand, CheckpointCommand, Command, Condition, Edit, LogCommand, Matches,

@@ -30,7 +30,7 @@ impl Draft<'_> {
         if !is_past || then.life.is_none() {
             return Err(Rejected::NoRevision { revision: then.revision });
         }
-        if let Some(restored) = self.board.difference(then, self.stamp.revision) {
+        if let Some(restored) = self.board.difference(then, self.stamp) {
             let change = Change::Session(SessionChange::Restored(Box::new(restored)));
             // History was compacted since, so the bytes of an image may be deleted.
             let image_lost = change.images().any(|image| !self.board.has_image(&image.sha256));

@@ -4,7 +4,6 @@
 
 mod agents;
 mod blobs;
-mod claims;
 mod condition;
 mod expiry;
 mod history;
@@ -12,9 +11,9 @@ mod limits;
 mod logs;
 mod prepared;
 mod questions;
+mod requests;
 mod session;
 mod state;
-mod tasks;
 mod transaction;
 
 use std::sync::Arc;
@@ -30,9 +29,9 @@ use super::commit::{Change, Commit, Note, SessionChange};
 use super::log::Stamp;
 use super::{AgentName, Board, Revision, SessionId, SessionName, Timestamp};
 pub(super) use agents::check_fields;
-use claims::check_fence;
 use condition::check_condition;
 use history::ground;
+use requests::check_fence;
 use session::opening;
 
 pub use condition::{patchable, permits};
@@ -226,10 +225,18 @@ impl<'a> Draft<'a> {
             Command::Request(request, RequestCommand::Finish { fence, result }) => {
                 self.finish(*request, *fence, result.as_ref())
             }
-            Command::Request(request, RequestCommand::Fail { fence, reason }) => {
-                self.fail(*request, *fence, reason.as_ref())
+            Command::Request(request, RequestCommand::Fail { fence, reason, retry_in }) => {
+                self.fail(*request, *fence, reason.as_ref(), *retry_in)
             }
-            Command::Request(request, RequestCommand::Retry) => self.retry(*request),
+            Command::Request(request, RequestCommand::Retry { deadline }) => {
+                self.retry(*request, *deadline)
+            }
+            Command::Request(request, RequestCommand::Cancel { reason }) => {
+                self.cancel(*request, reason.as_ref())
+            }
+            Command::Request(request, RequestCommand::Judge { fence, accepted, reason }) => {
+                self.judge(*request, *fence, *accepted, reason.as_ref())
+            }
             Command::Plan { items, plan } => self.append_planned(items, plan),
             Command::ClaimNext { wanted, from, ttl } => self.claim_next(wanted, *from, *ttl),
             Command::Question(question, QuestionCommand::Answer { answer }) => {

@@ -7,6 +7,7 @@ use super::logs::find_entry;
 use crate::command::Answer;
 use crate::command::rejected::Rejected;
 use crate::commit::{Change, LogChange};
+use crate::json::Kind;
 use crate::log::LogName;
 use crate::model::open_questions::{AWAITED_AT_ONCE_MAX, Awaited, DEFAULT_BYTES_MAX};
 use crate::{InvalidItem, Item, Seq, Ttl, json};
@@ -46,6 +47,7 @@ impl Draft<'_> {
         question: Seq,
         answer: &str,
     ) -> Result<Answer, Rejected> {
+        check_option(self.unanswered(question)?, answer, false)?;
         let mut patch = String::from("{\"answer\":");
         json::quote(answer, &mut patch);
         patch.push('}');
@@ -84,10 +86,32 @@ fn check_asked(items: &[Item], default: Option<&str>) -> Result<(), Rejected> {
         return Err(InvalidItem::TooLarge { bytes }.into());
     }
     for item in items {
+        default.map_or(Ok(()), |default| check_option(item, default, true))?;
         Item::from_json(&ended(item, default, Unanswered::Expired))?;
     }
     Ok(())
 }
+
+/// Refuses an answer that is not one of the question's options, if its item has `strict_options`.
+fn check_option(question: &Item, answer: &str, is_default: bool) -> Result<(), Rejected> {
+    if question.get("strict_options") != Some("true") {
+        return Ok(());
+    }
+    let options = question.get("options").filter(|options| json::kind(options) == Kind::Array);
+    let Some(options) = options else { return Ok(()) };
+    let options = json::elements(options).filter(|option| json::kind(option) == Kind::String);
+    let options: Vec<String> = options.map(|option| json::decode(option).into_owned()).collect();
+    if options.is_empty() || options.iter().any(|option| option == answer) {
+        return Ok(());
+    }
+    Err(Rejected::NotAnOption {
+        options: options.into_iter().take(OPTIONS_SHOWN_MAX).collect(),
+        is_default,
+    })
+}
+
+/// The maximum number of options that a rejection names.
+const OPTIONS_SHOWN_MAX: usize = 10;
 
 /// Returns the expired question. The result may exceed the size limit of an item, since an expiry must succeed.
 pub(super) fn expired(question: &Item, default: Option<&str>) -> Item {

@@ -46,16 +46,6 @@ impl Log {
         self.change(seq, stamp, |entry| entry.item = item.clone());
     }
 
-    /// Records the work on a request.
-    pub(crate) fn mark(&mut self, seq: Seq, work: Option<Work>, stamp: Stamp<'_>) {
-        self.change(seq, stamp, |entry| entry.work = work.map(Box::new));
-    }
-
-    /// Records how far a planned request is.
-    pub(crate) fn set_task(&mut self, seq: Seq, task: Task, stamp: Stamp<'_>) {
-        self.change(seq, stamp, |entry| entry.task = Some(Box::new(task)));
-    }
-
     /// Sets the task of an entry of the same commit, or of a restore. The change is part of that commit, so it leaves
     /// no mark of its own.
     pub(crate) fn plan(&mut self, seq: Seq, task: Task) {
@@ -64,7 +54,17 @@ impl Log {
         self.set(self.ordinal(seq), Arc::new(entry));
     }
 
-    fn change(&mut self, seq: Seq, stamp: Stamp<'_>, change: impl FnOnce(&mut Entry)) {
+    /// Sets the task of an entry, whose envelope is otherwise unchanged.
+    pub(crate) fn set_task(&mut self, seq: Seq, task: Task, revision: Revision) {
+        self.plan(seq, task);
+        let Some(entry) = self.get(seq) else { return };
+        let entry = Entry { revision, ..Entry::clone(entry) };
+        self.set(self.ordinal(seq), Arc::new(entry));
+        self.changed = revision;
+    }
+
+    /// Changes an entry, which gets the stamp.
+    pub(crate) fn change(&mut self, seq: Seq, stamp: Stamp<'_>, change: impl FnOnce(&mut Entry)) {
         let Some(entry) = self.get(seq) else { return };
         let mut entry = Entry::clone(entry);
         entry.revision = stamp.revision;
@@ -118,15 +118,20 @@ impl Log {
         });
     }
 
-    /// Ends all claims on the log's entries, including expired ones.
-    pub(crate) fn end_claims(&mut self, revision: Revision) {
+    /// Ends all claims on the log's entries, including expired ones. Returns those that are cancelled by it.
+    pub(crate) fn end_claims(&mut self, stamp: Stamp<'_>) -> Vec<Seq> {
         let is_open = |entry: &Entry| entry.work.as_deref().is_some_and(Work::is_open);
         let open: Vec<_> = self.iter().filter(|entry| is_open(entry)).cloned().collect();
+        let mut cancelled = Vec::new();
         for entry in open {
-            let free = Entry { revision, work: None, ..Entry::clone(&entry) };
+            let free = Entry { revision: stamp.revision, ..entry.freed(stamp.at) };
+            if free.work.is_some() {
+                cancelled.push(entry.seq);
+            }
             self.set(self.ordinal(entry.seq), Arc::new(free));
-            self.changed = revision;
+            self.changed = stamp.revision;
         }
+        cancelled
     }
 
     /// Creates the log of a base: its counters, without entries.

@@ -60,6 +60,8 @@ pub struct Filter {
     /// True to accept only open questions, and only claimable requests. Other logs are not
     /// filtered.
     pub pending: bool,
+    /// True to accept only requests whose results wait for a verdict. Other logs are not filtered.
+    pub in_review: bool,
 }
 
 /// A search text under Unicode's full case folding, in one normal form.
@@ -116,7 +118,9 @@ impl Filter {
         let pending = pending.filter(|_| self.pending).map(|pending| vec![pending]);
         let texts =
             self.texts.iter().map(|(field, text)| vec![Mark::of(field.name(), text.as_str())]);
-        Probe(steps.into_iter().chain(texts).chain(pending).collect())
+        let in_review =
+            (self.in_review && *log == LogName::Requests).then(|| vec![Mark::of(REVIEW, "")]);
+        Probe(steps.into_iter().chain(texts).chain(pending).chain(in_review).collect())
     }
 
     /// Returns true if this entry of this log matches.
@@ -127,6 +131,7 @@ impl Filter {
             && self.texts.iter().all(|(field, text)| field.has(entry, &mut |own| own == text))
             && self.contains.as_ref().is_none_or(|text| contains(log, item, text))
             && (!self.pending || is_pending(log, entry))
+            && (!self.in_review || *log != LogName::Requests || is_in_review(entry))
     }
 }
 
@@ -136,6 +141,9 @@ const STEP: &str = "step";
 const OPEN: &str = "open";
 /// A claimable entry, in any log.
 const FREE: &str = "free";
+
+/// An entry whose result waits for a verdict, in any log.
+const REVIEW: &str = "review";
 
 /// Adds all marks of an entry, whatever its log.
 pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
@@ -149,6 +157,11 @@ pub(super) fn push_marks(entry: &Entry, marks: &mut Vec<Mark>) {
     }
     marks.extend(is_open(item).then(|| Mark::of(OPEN, "")));
     marks.extend(entry.is_claimable().then(|| Mark::of(FREE, "")));
+    marks.extend(is_in_review(entry).then(|| Mark::of(REVIEW, "")));
+}
+
+fn is_in_review(entry: &Entry) -> bool {
+    entry.work.as_deref().is_some_and(|work| work.in_review().is_some())
 }
 
 fn step_of(item: &Item) -> Option<Exact> {

@@ -20,9 +20,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::values::attempt::{Outcome, PastAttempt};
 use super::values::claim::Work;
 use super::values::task::Task;
-use super::{AgentName, Cost, Item, Revision, Seq, Timestamp, size};
+use super::{AgentName, Cost, Item, Json, Priority, Rank, Revision, Seq, Timestamp, size};
 pub use chunk::{CHUNK_BYTES, CHUNK_ENTRIES};
 pub use marks::{Mark, Probe};
 use parts::{Part, Parts};
@@ -115,6 +116,13 @@ impl Entry {
         self.item.bytes() + self.work.as_deref().map_or(0, Work::bytes) + of_task
     }
 
+    /// Returns the texts of the item, of the work on a request, and of its past attempts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let work = self.work.as_deref().into_iter().flat_map(Work::texts);
+        let reasons = self.task.as_deref().into_iter().flat_map(Task::reasons);
+        std::iter::once(self.item.text()).chain(work.chain(reasons).map(Json::text))
+    }
+
     /// Estimates the memory of an entry in a tail.
     fn resident_bytes(&self) -> usize {
         let rare = self.updated.as_ref().map_or(0, |_| size::block(size_of::<Updated>()));
@@ -122,20 +130,42 @@ impl Entry {
             size::block(size_of::<Work>()) + usize::try_from(work.bytes()).unwrap_or(usize::MAX)
         });
         let task = self.task.as_deref().map_or(0, |task| {
-            size::block(size_of::<Task>()) + usize::try_from(task.bytes()).unwrap_or(usize::MAX)
+            let texts = usize::try_from(task.bytes()).unwrap_or(usize::MAX);
+            let attempts = size_of_val(&*task.past_attempts);
+            size::block(size_of::<Task>()).saturating_add(attempts).saturating_add(texts)
         });
         let own = ENTRY_BYTES.saturating_add(self.item.resident_bytes()).saturating_add(rare);
         own.saturating_add(work).saturating_add(task)
     }
 
-    /// Returns true for a request that is neither claimed, done, failed nor blocked.
+    /// Returns true for a request that waits for a worker: it is neither claimed, in review, ended, blocked nor early. A
+    /// cap may hold it back.
     #[must_use]
     pub fn is_claimable(&self) -> bool {
-        let is_free = match self.work.as_deref() {
-            None | Some(Work::Lapsed { .. }) => true,
-            Some(Work::Claimed(_) | Work::Done(_) | Work::Failed(_)) => false,
-        };
-        is_free && self.task.as_deref().is_none_or(|task| task.blocked_by.is_empty())
+        let is_free = matches!(self.work.as_deref(), None | Some(Work::Lapsed { .. }));
+        is_free && self.task.as_deref().is_none_or(Task::is_ready)
+    }
+
+    /// Returns the request's place in the order of claims.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        let priority = self.task.as_deref().map_or(Priority::DEFAULT, |task| task.plan.priority);
+        Rank::new(priority, self.seq)
+    }
+
+    /// Returns the entry without its claim, which counts as released at this time. If it was cancelled, it ends.
+    pub(crate) fn freed(&self, at: Timestamp) -> Self {
+        let mut entry = self.clone();
+        if self.work.as_deref().is_some_and(Work::is_open) {
+            entry.work = None;
+        }
+        if let Some(claim) = self.work.as_deref().and_then(Work::claim) {
+            let task = entry.task.get_or_insert_default();
+            let attempt = claim.attempt(at, Outcome::Released, None);
+            task.past_attempts = PastAttempt::added(&task.past_attempts, attempt);
+            entry.work = task.cancel.take().map(|cancel| Box::new(Work::Cancelled(*cancel)));
+        }
+        entry
     }
 }
 
@@ -381,7 +411,7 @@ impl PartialEq for Log {
 }
 
 /// All seqs from `first` through `last`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(Seq, Seq)", into = "(Seq, Seq)")]
 pub struct SeqRange {
     /// The first seq.

@@ -169,7 +169,7 @@ impl Model {
 }
 
 fn done() -> Work {
-    Work::Done(Done { agent: None, at: Timestamp(5), fence: None, result: None })
+    Work::Done(Done { agent: None, at: Timestamp(5), fence: None, result: None, verdict: None })
 }
 
 fn restore(model: &mut Model, log: &mut Log, then: &Model, revision: u64) {
@@ -207,7 +207,7 @@ fn change(model: &mut Model, log: &mut Log, past: &[(Model, Log)], change: &Chan
             let lapsed = Work::Lapsed { fence: Revision(1) };
             let work = if *is_done { done() } else { lapsed };
             entry.work = Some(Box::new(work.clone()));
-            log.mark(entry.seq, Some(work), stamp(revision));
+            log.change(entry.seq, stamp(revision), |entry| entry.work = Some(Box::new(work)));
         }
         Change::Evict(keep) => {
             let gone = model.seqs().into_iter().take(count.saturating_sub(*keep)).collect();
@@ -233,7 +233,7 @@ fn change(model: &mut Model, log: &mut Log, past: &[(Model, Log)], change: &Chan
                     (entry.work, entry.revision) = (None, Revision(revision));
                 }
             }
-            log.end_claims(Revision(revision));
+            assert_eq!(log.end_claims(stamp(revision)), []);
         }
         Change::Restore(index) => {
             if let Some((then, _)) = past.get(index % past.len().max(1)) {

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use imbl::OrdMap;
 
 use crate::log::Log;
-use crate::values::claim::{Done, Failed, Work};
-use crate::{BlobRef, Board, Digest, Json, MediaType, Revision, Timestamp, Version};
+use crate::{BlobRef, Board, Digest, MediaType, Revision, Timestamp, Version};
 
 /// The maximum number of blobs in a session.
 pub const BLOBS_MAX: usize = 100_000;
@@ -51,22 +50,10 @@ impl Board {
     #[must_use]
     pub fn named_blobs(&self) -> BTreeSet<Digest> {
         let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
-        let texts = entries.flat_map(|entry| {
-            let result = entry.work.as_deref().and_then(result);
-            [Some(entry.item.text()), result.map(Json::text)].into_iter().flatten()
-        });
+        let texts = entries.flat_map(|entry| entry.texts());
         let state = std::iter::once(Cow::Owned(self.state.text()));
         let all = texts.map(Cow::Borrowed).chain(state);
         all.flat_map(|text| BlobRef::all_in(&text).map(|blob| blob.sha256).collect::<Vec<_>>())
             .collect()
-    }
-}
-
-/// Returns the value that ended the work on a request.
-pub(crate) fn result(work: &Work) -> Option<&Json> {
-    match work {
-        Work::Done(Done { result, .. }) => result.as_ref(),
-        Work::Failed(Failed { reason, .. }) => reason.as_ref(),
-        Work::Claimed(_) | Work::Lapsed { .. } => None,
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 
 use super::agent::Agent;
 use super::blob::Blob;
@@ -38,8 +38,6 @@ pub struct Board {
     pub(crate) agents: OrdMap<AgentName, Agent>,
     /// The revision at which an agent was last registered, changed or removed.
     pub(crate) agents_changed: Revision,
-    /// The deadlines of claims on requests.
-    pub(crate) claim_deadlines: OrdSet<(Timestamp, Seq)>,
     pub(crate) asked: Asked,
     pub(crate) tasks: Tasks,
     pub(crate) checkpoints: OrdMap<CheckpointName, Checkpoint>,
@@ -109,7 +107,6 @@ impl Board {
             state: State::default(),
             agents: OrdMap::new(),
             agents_changed: Revision::default(),
-            claim_deadlines: OrdSet::new(),
             asked: Asked::default(),
             tasks: Tasks::default(),
             checkpoints: OrdMap::new(),

@@ -36,9 +36,8 @@ impl Board {
         let state = if self.state.is_empty() { 0 } else { bytes(self.state.bytes()) };
         let state = state.saturating_mul(STATE_FACTOR);
         let life = self.life.as_ref().map_or(0, Life::resident_bytes);
-        let tasks =
-            [self.tasks.claimable().len(), self.claim_deadlines.len(), self.asked.open().len()];
-        let tasks: usize = tasks.into_iter().map(set_bytes).sum();
+        let sets = self.tasks.sets().into_iter().chain([self.asked.open().len()]);
+        let tasks: usize = sets.map(set_bytes).sum();
         let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
         let records = RECORD_BYTES * (self.agents.len() + self.memories.len() + self.keys.len());
         let images = IMAGE_BYTES * self.images.len() + BLOB_BYTES * self.blobs.len();

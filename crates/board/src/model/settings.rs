@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentStates;
+use super::tasks::caps::Cap;
 use crate::{Budget, LogName, PromptProfiles, Ttl};
 
 /// The maximum number of keys in `history_keys`.
@@ -73,6 +74,8 @@ settings! {
     profiles: PromptProfiles;
     /// The budget of all agents together, by default unlimited.
     cost_max: Budget;
+    /// The caps on requests that are claimed at once, by default none.
+    running_max: Vec<Cap>;
 }
 
 /// The retention of a session's history. Older commits are deleted soon after.

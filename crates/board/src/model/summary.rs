@@ -110,7 +110,7 @@ impl Summary {
             snapshot_bytes,
             next_due: board.next_due(),
             questions: Questions::of(board),
-            claimable: board.tasks().claimable().len(),
+            claimable: board.tasks().claimable_now(),
             cost: board.cost(),
         }
     }
@@ -268,15 +268,16 @@ impl Board {
         })
     }
 
-    /// Returns the claimable requests after the given one, ordered by seq.
-    pub fn claimable_requests(&self, after: Option<Seq>) -> impl Iterator<Item = OpenEntry> {
+    /// Returns the first requests after the given one that can be claimed now, ordered by seq.
+    #[must_use]
+    pub fn claimable_requests(&self, after: Option<Seq>, limit: usize) -> Vec<OpenEntry> {
         let requests = self.log(&LogName::Requests);
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let claimable = self.tasks().claimable().range((start, Bound::Unbounded));
-        claimable.filter_map(move |seq| {
-            let entry = Arc::clone(requests?.get(*seq)?);
+        let open = |seq| {
+            let entry = Arc::clone(requests?.get(seq)?);
             Some(OpenEntry { entry, expires_at: None })
-        })
+        };
+        let found = self.tasks().claimable_after(after.unwrap_or_default(), limit);
+        found.into_iter().filter_map(open).collect()
     }
 
     /// Returns the range of the session's history.

@@ -8,11 +8,12 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::restored::StoredRestored;
+use super::work::is_default;
 use crate::model::settings::{Labels, Settings};
 use crate::{
     AgentChange, AgentName, Awaited, Change, CheckpointChange, CheckpointName, Digest, Due, Image,
-    Item, Json, LogChange, LogName, MediaType, Note, Plan, Profile, RequestChange, Revision, Seq,
-    SeqRange, SessionChange, SessionName, StateChange, StatePath, Timestamp,
+    Item, Json, LogChange, LogName, MediaType, Note, Plan, Priority, Profile, RequestChange,
+    Revision, Seq, SeqRange, SessionChange, SessionName, StateChange, StatePath, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -95,18 +96,27 @@ pub(super) enum StoredChange<'a> {
             skip_serializing_if = "Option::is_none"
         )]
         reason: Option<Cow<'a, RawValue>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Timestamp>,
     },
     Retried {
         seq: Seq,
-    },
-    Planned {
-        first: Seq,
-        last: Seq,
-        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-        after: Cow<'a, [Seq]>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        attempts: Option<u32>,
+        deadline: Option<Timestamp>,
     },
+    CancelRequested(StoredReason<'a>),
+    Cancelled(StoredReason<'a>),
+    Verdict {
+        seq: Seq,
+        accepted: bool,
+        #[serde(
+            default,
+            deserialize_with = "super::present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        reason: Option<Cow<'a, RawValue>>,
+    },
+    Planned(StoredPlanned<'a>),
     Finished {
         seq: Seq,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +133,12 @@ pub(super) enum StoredChange<'a> {
     },
     ClaimExpired {
         seq: Seq,
+    },
+    DeadlinePassed {
+        seq: Seq,
+    },
+    Due {
+        requests: Cow<'a, [SeqRange]>,
     },
     SessionExpired {},
     QuestionExpired {
@@ -159,6 +175,35 @@ pub(super) enum StoredChange<'a> {
     },
 }
 
+/// The plan of requests.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredPlanned<'a> {
+    first: Seq,
+    last: Seq,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    after: Cow<'a, [Seq]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    priority: Priority,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_before: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    review: bool,
+}
+
+/// A request, and the reason of what happened to it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredReason<'a> {
+    seq: Seq,
+    #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, RawValue>>,
+}
+
 impl<'a> From<&'a Change> for StoredChange<'a> {
     fn from(change: &'a Change) -> Self {
         match change {
@@ -171,23 +216,9 @@ impl<'a> From<&'a Change> for StoredChange<'a> {
             Change::Agent(agent, AgentChange::Removed) => {
                 Self::AgentRemoved { agent: Borrowed(agent) }
             }
-            Change::Request(seq, RequestChange::Claimed { agent, fence, expires_at }) => {
-                let (fence, expires_at) = (*fence, *expires_at);
-                Self::Claimed { seq: *seq, agent: Borrowed(agent), fence, expires_at }
-            }
-            Change::Request(seq, RequestChange::Released) => Self::Released { seq: *seq },
-            Change::Request(seq, RequestChange::Finished { fence, result }) => {
-                let result = result.as_ref().map(|result| Borrowed(result.raw()));
-                Self::Finished { seq: *seq, fence: *fence, result }
-            }
-            Change::Request(seq, RequestChange::Failed { reason }) => {
-                let reason = reason.as_ref().map(|reason| Borrowed(reason.raw()));
-                Self::Failed { seq: *seq, reason }
-            }
-            Change::Request(seq, RequestChange::Retried) => Self::Retried { seq: *seq },
-            Change::Planned { first, last, plan: Plan { after, attempts } } => {
-                let after = Borrowed(&**after);
-                Self::Planned { first: *first, last: *last, after, attempts: *attempts }
+            Change::Request(seq, change) => Self::of_request(*seq, change),
+            Change::Planned { first, last, plan } => {
+                Self::Planned(StoredPlanned::of(*first, *last, plan))
             }
             Change::Expired(due) => Self::from(due),
             Change::Awaited { first, last, until } => {
@@ -228,6 +259,33 @@ impl<'a> StoredChange<'a> {
             SessionChange::BlobPut { sha256, bytes, media_type } => {
                 let media_type = Borrowed(media_type);
                 Self::BlobPut { sha256: *sha256, bytes: *bytes, media_type }
+            }
+        }
+    }
+
+    fn of_request(seq: Seq, change: &'a RequestChange) -> Self {
+        let raw = |json: &'a Option<Json>| json.as_ref().map(|json| Borrowed(json.raw()));
+        match change {
+            RequestChange::Claimed { agent, fence, expires_at } => {
+                let (fence, expires_at) = (*fence, *expires_at);
+                Self::Claimed { seq, agent: Borrowed(agent), fence, expires_at }
+            }
+            RequestChange::Released => Self::Released { seq },
+            RequestChange::Finished { fence, result } => {
+                Self::Finished { seq, fence: *fence, result: raw(result) }
+            }
+            RequestChange::Failed { reason, retry_at } => {
+                Self::Failed { seq, reason: raw(reason), retry_at: *retry_at }
+            }
+            RequestChange::Retried { deadline } => Self::Retried { seq, deadline: *deadline },
+            RequestChange::CancelRequested { reason } => {
+                Self::CancelRequested(StoredReason { seq, reason: raw(reason) })
+            }
+            RequestChange::Cancelled { reason } => {
+                Self::Cancelled(StoredReason { seq, reason: raw(reason) })
+            }
+            RequestChange::Verdict { accepted, reason } => {
+                Self::Verdict { seq, accepted: *accepted, reason: raw(reason) }
             }
         }
     }
@@ -276,6 +334,8 @@ impl<'a> From<&'a Due> for StoredChange<'a> {
         match due {
             Due::State(path) => Self::StateExpired { path: Borrowed(path) },
             Due::Claim(seq) => Self::ClaimExpired { seq: *seq },
+            Due::Deadline(seq) => Self::DeadlinePassed { seq: *seq },
+            Due::Requests(requests) => Self::Due { requests: Borrowed(requests) },
             Due::Session => Self::SessionExpired {},
             Due::Question(seq) => Self::QuestionExpired { seq: *seq },
         }
@@ -285,6 +345,37 @@ impl<'a> From<&'a Due> for StoredChange<'a> {
 fn images(items: &[Item]) -> Vec<(usize, Cow<'_, Image>)> {
     let with_index = items.iter().enumerate();
     with_index.filter_map(|(i, item)| Some((i, Borrowed(item.image()?)))).collect()
+}
+
+impl StoredReason<'_> {
+    fn restore(self, change: impl FnOnce(Option<Json>) -> RequestChange) -> Change {
+        request(self.seq, change(self.reason.map(json)))
+    }
+}
+
+impl<'a> StoredPlanned<'a> {
+    fn of(first: Seq, last: Seq, plan: &'a Plan) -> Self {
+        let Plan { after, attempts, priority, not_before, deadline, review } = plan;
+        let (attempts, priority, review) = (*attempts, *priority, *review);
+        let (not_before, deadline) = (*not_before, *deadline);
+        Self {
+            first,
+            last,
+            after: Borrowed(after),
+            attempts,
+            priority,
+            not_before,
+            deadline,
+            review,
+        }
+    }
+
+    fn restore(self) -> Change {
+        let Self { first, last, after, attempts, priority, not_before, deadline, review } = self;
+        let after = after.into_owned().into();
+        let plan = Plan { after, attempts, priority, not_before, deadline, review };
+        Change::Planned { first, last, plan }
+    }
 }
 
 impl StoredChange<'_> {
@@ -330,16 +421,17 @@ impl StoredChange<'_> {
                 request(seq, RequestChange::Claimed { agent, fence, expires_at })
             }
             Self::Released { seq } => request(seq, RequestChange::Released),
-            Self::Finished { seq, fence, result } => {
-                request(seq, RequestChange::Finished { fence, result: result.map(json) })
-            }
-            Self::Failed { seq, reason } => {
-                request(seq, RequestChange::Failed { reason: reason.map(json) })
-            }
-            Self::Retried { seq } => request(seq, RequestChange::Retried),
-            Self::Planned { first, last, after, attempts } => planned(first, last, after, attempts),
+            Self::Finished { seq, fence, result } => finished(seq, fence, result),
+            Self::Failed { seq, reason, retry_at } => failed(seq, reason, retry_at),
+            Self::Retried { seq, deadline } => request(seq, RequestChange::Retried { deadline }),
+            Self::CancelRequested(stored) => stored.restore(cancel_requested),
+            Self::Cancelled(stored) => stored.restore(cancelled),
+            Self::Verdict { seq, accepted, reason } => verdict(seq, accepted, reason),
+            Self::Planned(planned) => planned.restore(),
             Self::StateExpired { path } => Change::Expired(Due::State(path.into_owned())),
             Self::ClaimExpired { seq } => Change::Expired(Due::Claim(seq)),
+            Self::DeadlinePassed { seq } => Change::Expired(Due::Deadline(seq)),
+            Self::Due { requests } => Change::Expired(Due::Requests(requests.into_owned())),
             Self::SessionExpired {} => Change::Expired(Due::Session),
             Self::QuestionExpired { seq } => Change::Expired(Due::Question(seq)),
             Self::Awaited { first, last, expires_at, default } => {
@@ -390,9 +482,24 @@ fn request(seq: Seq, change: RequestChange) -> Change {
     Change::Request(seq, change)
 }
 
-fn planned(first: Seq, last: Seq, after: Cow<'_, [Seq]>, attempts: Option<u32>) -> Change {
-    let plan = Plan { after: after.into_owned().into(), attempts };
-    Change::Planned { first, last, plan }
+fn finished(seq: Seq, fence: Option<Revision>, result: Option<Cow<'_, RawValue>>) -> Change {
+    request(seq, RequestChange::Finished { fence, result: result.map(json) })
+}
+
+fn failed(seq: Seq, reason: Option<Cow<'_, RawValue>>, retry_at: Option<Timestamp>) -> Change {
+    request(seq, RequestChange::Failed { reason: reason.map(json), retry_at })
+}
+
+fn cancel_requested(reason: Option<Json>) -> RequestChange {
+    RequestChange::CancelRequested { reason }
+}
+
+fn cancelled(reason: Option<Json>) -> RequestChange {
+    RequestChange::Cancelled { reason }
+}
+
+fn verdict(seq: Seq, accepted: bool, reason: Option<Cow<'_, RawValue>>) -> Change {
+    request(seq, RequestChange::Verdict { accepted, reason: reason.map(json) })
 }
 
 fn awaited(first: Seq, last: Seq, expires_at: Timestamp, default: Option<Cow<'_, str>>) -> Change {

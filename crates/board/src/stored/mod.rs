@@ -11,6 +11,7 @@ pub(crate) mod frame;
 mod parts;
 mod restored;
 mod summary;
+mod work;
 
 pub use crate::packed::Body;
 pub use base::{BaseReader, Unsound, base_parts};

@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::change::restore_profile;
+use super::work::{StoredTask, StoredWork};
 use crate::log::Updated;
 use crate::{
-    Agent, AgentName, Awaited, Blob, Checkpoint, CheckpointName, Claim, Digest, Done, Entry,
-    Failed, Image, Item, Json, MediaType, Plan, Remembered, Revision, Seq, Task, Timestamp, Work,
+    Agent, AgentName, Awaited, Blob, Checkpoint, CheckpointName, Digest, Entry, Image, Item, Json,
+    MediaType, Remembered, Revision, Seq, Task, Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +32,7 @@ pub(super) struct StoredEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<StoredWork<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    task: Option<StoredTask>,
+    task: Option<StoredTask<'a>>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
@@ -58,23 +59,6 @@ impl From<StoredBlob<'_>> for (Digest, Blob) {
         let media_type = stored.media_type.into_owned();
         (stored.sha256, Blob { media_type, uploaded_at: stored.uploaded_at })
     }
-}
-
-/// The task of a request. The board finds what blocks it.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StoredTask {
-    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-    after: Arc<[Seq]>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    attempts: Option<u32>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    failures: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -117,43 +101,6 @@ pub(super) struct StoredKey<'a> {
     at: Timestamp,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StoredFailure<'a> {
-    agent: AgentName,
-    at: Timestamp,
-    fence: Revision,
-    #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
-    reason: Option<Cow<'a, RawValue>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub(super) enum StoredWork<'a> {
-    Claimed {
-        agent: AgentName,
-        fence: Revision,
-        expires_at: Timestamp,
-    },
-    Lapsed {
-        fence: Revision,
-    },
-    Failed(StoredFailure<'a>),
-    Done {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        agent: Option<AgentName>,
-        at: Timestamp,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fence: Option<Revision>,
-        #[serde(
-            default,
-            deserialize_with = "super::present",
-            skip_serializing_if = "Option::is_none"
-        )]
-        result: Option<Cow<'a, RawValue>>,
-    },
-}
-
 impl<'a> From<&'a Entry> for StoredEntry<'a> {
     fn from(entry: &'a Entry) -> Self {
         let updated = entry.updated.as_ref();
@@ -175,13 +122,14 @@ impl<'a> From<&'a Entry> for StoredEntry<'a> {
 impl From<StoredEntry<'_>> for Entry {
     fn from(stored: StoredEntry<'_>) -> Self {
         let by = stored.updated_by;
+        let changed_at = stored.updated_at.unwrap_or(stored.at);
         Self {
             seq: stored.seq,
             revision: stored.revision,
             at: stored.at,
             agent: stored.agent,
             updated: stored.updated_at.map(|at| Box::new(Updated { at, by })),
-            work: stored.work.map(|work| Box::new(Work::from(work))),
+            work: stored.work.map(|work| Box::new(work.restore(changed_at))),
             task: stored.task.map(|task| Box::new(Task::from(task))),
             item: Item::restore(stored.item.into_owned(), stored.image.map(Cow::into_owned)),
         }
@@ -258,66 +206,5 @@ impl From<StoredKey<'_>> for (Arc<str>, Remembered) {
         let answer = Json::from(stored.answer.into_owned());
         let remembered = Remembered { fingerprint: stored.fingerprint, answer, at: stored.at };
         (stored.key.into(), remembered)
-    }
-}
-
-impl<'a> From<&'a Work> for StoredWork<'a> {
-    fn from(work: &'a Work) -> Self {
-        match work {
-            Work::Claimed(Claim { agent, fence, expires_at }) => {
-                Self::Claimed { agent: agent.clone(), fence: *fence, expires_at: *expires_at }
-            }
-            Work::Lapsed { fence } => Self::Lapsed { fence: *fence },
-            Work::Failed(failed) => Self::Failed(StoredFailure::from(failed)),
-            Work::Done(Done { agent, at, fence, result }) => {
-                let result = result.as_ref().map(|result| Cow::Borrowed(result.raw()));
-                Self::Done { agent: agent.clone(), at: *at, fence: *fence, result }
-            }
-        }
-    }
-}
-
-impl From<StoredWork<'_>> for Work {
-    fn from(stored: StoredWork<'_>) -> Self {
-        match stored {
-            StoredWork::Claimed { agent, fence, expires_at } => {
-                Self::Claimed(Claim { agent, fence, expires_at })
-            }
-            StoredWork::Lapsed { fence } => Self::Lapsed { fence },
-            StoredWork::Failed(failed) => Self::Failed(Failed::from(failed)),
-            StoredWork::Done { agent, at, fence, result } => {
-                let result = result.map(|result| Json::from(result.into_owned()));
-                Self::Done(Done { agent, at, fence, result })
-            }
-        }
-    }
-}
-
-impl<'a> From<&'a Failed> for StoredFailure<'a> {
-    fn from(failed: &'a Failed) -> Self {
-        let Failed { agent, at, fence, reason } = failed;
-        let reason = reason.as_ref().map(|reason| Cow::Borrowed(reason.raw()));
-        Self { agent: agent.clone(), at: *at, fence: *fence, reason }
-    }
-}
-
-impl From<StoredFailure<'_>> for Failed {
-    fn from(stored: StoredFailure<'_>) -> Self {
-        let StoredFailure { agent, at, fence, reason } = stored;
-        Self { agent, at, fence, reason: reason.map(|reason| Json::from(reason.into_owned())) }
-    }
-}
-
-impl From<&Task> for StoredTask {
-    fn from(task: &Task) -> Self {
-        let Plan { after, attempts } = task.plan.clone();
-        Self { after, attempts, failures: task.failures }
-    }
-}
-
-impl From<StoredTask> for Task {
-    fn from(stored: StoredTask) -> Self {
-        let StoredTask { after, attempts, failures } = stored;
-        Self { failures, ..Self::of(Plan { after, attempts }) }
     }
 }

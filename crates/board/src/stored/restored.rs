@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::change::{json, restore_profile};
-use super::parts::{StoredFailure, StoredTask};
+use super::work::{StoredCancel, StoredDone, StoredFailure, StoredReview, StoredTask};
 use crate::log::Updated;
 use crate::{
-    Agent, AgentName, Awaited, Done, Entry, Failed, Image, Item, Json, LogName, Restored,
-    RestoredLog, Revision, Seq, SeqRange, StatePath, Task, Timestamp, Work,
+    Agent, AgentName, Awaited, Cancel, Done, Entry, Failed, Image, Item, Json, LogName, Restored,
+    RestoredLog, Review, Revision, Seq, SeqRange, StatePath, Task, Timestamp, Work,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -55,26 +55,18 @@ struct Returned<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated_by: Option<Cow<'a, AgentName>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    done: Option<Finished<'a>>,
+    in_review: Option<StoredReview<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    done: Option<StoredDone<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<StoredFailure<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    task: Option<StoredTask>,
+    cancelled: Option<StoredCancel<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<StoredTask<'a>>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Finished<'a> {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    agent: Option<Cow<'a, AgentName>>,
-    at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fence: Option<Revision>,
-    #[serde(default, deserialize_with = "super::present", skip_serializing_if = "Option::is_none")]
-    result: Option<Cow<'a, RawValue>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -176,8 +168,10 @@ impl<'a> From<&'a Entry> for Returned<'a> {
             agent: entry.agent.as_ref().map(Cow::Borrowed),
             updated_at: updated.map(|updated| updated.at),
             updated_by: updated.and_then(|updated| updated.by.as_ref()).map(Cow::Borrowed),
-            done: work.and_then(Work::done).map(Finished::from),
+            in_review: work.and_then(Work::in_review).map(StoredReview::from),
+            done: work.and_then(Work::done).map(StoredDone::from),
             failed: work.and_then(Work::failed).map(StoredFailure::from),
+            cancelled: work.and_then(Work::cancelled).map(StoredCancel::from),
             task: entry.task.as_deref().map(StoredTask::from),
             item: Cow::Borrowed(entry.item.raw()),
             image: entry.item.image().map(Cow::Borrowed),
@@ -188,39 +182,19 @@ impl<'a> From<&'a Entry> for Returned<'a> {
 impl Returned<'_> {
     fn restore(self, revision: Revision) -> Entry {
         let by = self.updated_by.map(Cow::into_owned);
+        let in_review = self.in_review.map(|review| Work::InReview(Review::from(review)));
         let done = self.done.map(|done| Work::Done(Done::from(done)));
         let failed = self.failed.map(|failed| Work::Failed(Failed::from(failed)));
+        let cancelled = self.cancelled.map(|cancel| Work::Cancelled(Cancel::from(cancel)));
         Entry {
             seq: self.seq,
             revision,
             at: self.at,
             agent: self.agent.map(Cow::into_owned),
             updated: self.updated_at.map(|at| Box::new(Updated { at, by })),
-            work: done.or(failed).map(Box::new),
+            work: done.or(failed).or(in_review).or(cancelled).map(Box::new),
             task: self.task.map(|task| Box::new(Task::from(task))),
             item: Item::restore(self.item.into_owned(), self.image.map(Cow::into_owned)),
-        }
-    }
-}
-
-impl<'a> From<&'a Done> for Finished<'a> {
-    fn from(done: &'a Done) -> Self {
-        Self {
-            agent: done.agent.as_ref().map(Cow::Borrowed),
-            at: done.at,
-            fence: done.fence,
-            result: done.result.as_ref().map(|result| Cow::Borrowed(result.raw())),
-        }
-    }
-}
-
-impl From<Finished<'_>> for Done {
-    fn from(stored: Finished<'_>) -> Self {
-        Self {
-            agent: stored.agent.map(Cow::into_owned),
-            at: stored.at,
-            fence: stored.fence,
-            result: stored.result.map(json),
         }
     }
 }

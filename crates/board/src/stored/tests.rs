@@ -78,18 +78,35 @@ const CHANGES_OF_PROFILES: [&str; 3] = [
 ];
 
 /// Of tasks, budgets and blobs.
-const CHANGES_OF_TASKS: [&str; 10] = [
+const CHANGES_OF_TASKS: [&str; 20] = [
     r#"{"planned":{"first":4,"last":6,"after":[1,3],"attempts":3}}"#,
     r#"{"planned":{"first":7,"last":7,"after":[1]}}"#,
     r#"{"planned":{"first":8,"last":8,"attempts":1}}"#,
     r#"{"failed":{"seq":4,"reason":{"why" : null}}}"#,
     r#"{"failed":{"seq":4}}"#,
     r#"{"retried":{"seq":4}}"#,
+    r#"{"planned":{"first":9,"last":9,"priority":-7,"not_before":1795244591124,"deadline":1795244591125,"review":true}}"#,
+    r#"{"failed":{"seq":5,"reason":"so","retry_at":1795244591124}}"#,
+    r#"{"retried":{"seq":5,"deadline":1795244591125}}"#,
+    r#"{"cancel_requested":{"seq":7,"reason":"é"}}"#,
+    r#"{"cancelled":{"seq":8}}"#,
+    r#"{"verdict":{"seq":9,"accepted":false,"reason":{"why" : 1}}}"#,
+    r#"{"deadline_passed":{"seq":10}}"#,
+    r#"{"due":{"requests":[[1,4],[7,7]]}}"#,
+    r#"{"configured":{"settings":{"running_max":[{"max":8},{"by":"device","max":1}]},"labels":{}}}"#,
+    RESTORED_WORK,
     RESTORED_TASKS,
     r#"{"configured":{"settings":{"cost_max":12500000000},"labels":{}}}"#,
     r#"{"budget_exhausted":{}}"#,
     r#"{"blob_put":{"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","bytes":1,"media_type":"Text/Plain; charset=\"utf-8\""}}"#,
 ];
+
+const RESTORED_WORK: &str = concat!(
+    r#"{"restored":{"to":7,"logs":[{"log":"requests","entries":["#,
+    r#"{"seq":4,"at":1000,"in_review":{"since":1500,"done":{"agent":"A","at":1999,"fence":27,"result":"so"}},"task":{"priority":7,"review":true},"item":{}},"#,
+    r#"{"seq":5,"at":1000,"cancelled":{"agent":"A","at":1999,"reason":"é"},"task":{"past_attempts":[{"agent":"B","from":1500,"to":1999,"outcome":"failed","reason":{"x" : 1}}]},"item":{}},"#,
+    r#"{"seq":6,"at":1000,"done":{"at":1999,"verdict":{"agent":"B","at":2000,"reason":1.0}},"item":{}}]}]}}"#
+);
 
 const RESTORED_TASKS: &str = concat!(
     r#"{"restored":{"to":7,"logs":[{"log":"requests","entries":["#,
@@ -148,7 +165,7 @@ fn a_commit_is_these_bytes_and_stays_so() {
     let commit = stored::decode_commit(commit_text().as_bytes()).unwrap();
     assert_eq!(text(stored::encode_commit(&commit).unwrap()), commit_text());
     assert_eq!((commit.revision, commit.at), (Revision(42), Timestamp(1_795_244_591_123)));
-    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 55));
+    assert_eq!((commit.nonce, commit.changes.len()), (Nonce(u64::MAX), 65));
     let Change::Log(_, LogChange::Appended { items, .. }) = &commit.changes[4] else {
         panic!("{commit:?}")
     };

@@ -113,7 +113,7 @@ fn check(restored: Restored) -> Result<(), Misfit> {
     if admitted.is_ok() {
         check_asked(&after);
         assert_eq!(Board { oldest: after.oldest, ..rebased(&after) }, after);
-        assert!(after.claim_deadlines.is_empty());
+        assert!(after.tasks().leases().is_empty());
     }
     admitted
 }
@@ -134,7 +134,8 @@ fn entries_come_back_in_order_to_places_that_were_given() {
     assert_eq!(requests(&[], vec![other(6)]), no(Requests, 1));
     assert_eq!(requests(&[], vec![other(8)]), no(Requests, 1));
     let work = |work| vec![Entry { work: Some(Box::new(work)), ..entry(1, "{}") }];
-    let done = Done { agent: None, at: Timestamp(1), fence: None, result: Some(json("1")) };
+    let done =
+        Done { agent: None, at: Timestamp(1), fence: None, result: Some(json("1")), verdict: None };
     assert_eq!(requests(&[], work(Work::Done(done.clone()))), Ok(()));
     let done = of_log(Questions, &[], work(Work::Done(done)));
     assert_eq!(check(done), no(Questions, 1));

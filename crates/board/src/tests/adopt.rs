@@ -110,8 +110,10 @@ fn nothing_that_was_held_before_is_held_after() {
     assert_eq!(board.work(Seq(3)), fork.work(Seq(3)));
     let entry =
         |board: &Board, seq| Entry::clone(board.log(&Requests).unwrap().get(Seq(seq)).unwrap());
-    let (revision, work) = (board.revision(), None);
-    assert_eq!(entry(&board, 1), Entry { revision, work, ..entry(&fork, 1) });
+    let freed = entry(&fork, 1).freed(Timestamp(2_000));
+    assert_eq!(entry(&board, 1), Entry { revision: board.revision(), ..freed });
+    let past = entry(&board, 1).task.unwrap().past_attempts;
+    assert!(past.iter().map(|attempt| attempt.outcome).eq([Outcome::Released]));
     assert_eq!(entry(&board, 3), entry(&fork, 3));
     for (request, fence) in [(1, 2), (2, 3), (3, 4)].map(|(r, f)| (Seq(r), Revision(f))) {
         let late = write(append(Questions, items(["{}"])));

@@ -199,7 +199,7 @@ fn a_session_has_so_many_blobs_and_no_more() {
 fn so_many_requests_wait_for_one_and_no_more() {
     let board = board_of([append(Requests, items(["{}"]))]);
     let waiting = |count| {
-        let plan = Plan { after: [Seq(1)].into(), attempts: None };
+        let plan = PlanRequest { after: [Seq(1)].into(), ..PlanRequest::default() };
         Command::Plan { items: vec![item("{}"); count], plan }
     };
     assert_eq!(check(&board, waiting(DEPENDANTS_MAX), &POLICY), Ok(()));

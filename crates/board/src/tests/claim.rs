@@ -310,6 +310,7 @@ fn whatever_becomes_of_a_request_is_a_change_of_its_entry() {
         at: Timestamp(clock),
         fence: Some(Revision(5)),
         result: Some(json("null")),
+        verdict: None,
     };
     assert_eq!(work(&board), Some(&Work::Done(done)));
     assert_eq!((board.bytes(), board.next_due()), (2 + 4, None), "a result counts");

@@ -41,6 +41,8 @@ fn lapse(board: &mut Board, now: i64) -> Vec<String> {
                 Due::Question(seq) => format!("question {seq}"),
                 Due::State(path) => path.to_string(),
                 Due::Claim(seq) => format!("claim {seq}"),
+                Due::Deadline(seq) => format!("deadline {seq}"),
+                Due::Requests(ranges) => format!("due {ranges:?}"),
                 Due::Session => "session".to_owned(),
             }
         }));

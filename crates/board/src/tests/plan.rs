@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::board::*;
-use super::shared_plan::{a_fence, agent_states, profiles, shared, standing};
+use super::shared_plan::{a_fence, agent_states, caps, profiles, shared, standing};
 use crate::json::Exact;
 use crate::*;
 use crate::{BoardCommand, CheckpointCommand, LogCommand, SessionCommand};
@@ -300,8 +300,8 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
         1 => Just(Set::Reset),
         1 => any::<bool>().prop_map(Set::To),
     ];
-    let patch = (keys, keeps, max_items(), ttls(), agent_states(), profiles()).prop_map(
-        |(history_keys, screenshot_to_memory, max_items, ttl, agent_states, profiles)| {
+    let patch = (keys, keeps, max_items(), ttls(), agent_states(), profiles(), caps()).prop_map(
+        |(history_keys, screenshot_to_memory, max_items, ttl, agent_states, profiles, caps)| {
             SettingsPatch {
                 history_keys,
                 screenshot_to_memory,
@@ -311,6 +311,7 @@ fn settings() -> impl Strategy<Value = Set<SettingsPatch>> {
                 agent_states,
                 profiles,
                 cost_max: Set::Keep,
+                running_max: caps,
             }
         },
     );

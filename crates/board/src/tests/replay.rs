@@ -258,12 +258,22 @@ impl Play {
         let claims = requests.filter_map(|entry| Some((entry.work.as_ref()?.claim()?, entry.seq)));
         let claim_deadlines: BTreeSet<_> =
             claims.map(|(claim, seq)| (claim.expires_at, seq)).collect();
-        assert!(claim_deadlines.iter().eq(live.claim_deadlines.iter()));
+        assert!(claim_deadlines.iter().eq(live.tasks().leases()));
         let ttl = live.life().and_then(|life| life.settings.ttl);
         let end = ttl.map(|ttl| Timestamp(self.written_at.0 + ttl.ms()));
         let paths = live.state.expiries().map(|(_, at)| at);
         let awaited = live.asked.awaited.values().map(|awaited| awaited.expires_at);
+        let plans = live.log(&LogName::Requests).into_iter().flat_map(Log::iter);
+        let plans = plans.filter(|entry| !entry.work.as_deref().is_some_and(Work::is_ended));
+        let is_free = |work| matches!(work, None | Some(&Work::Lapsed { .. }));
+        let times = plans.filter_map(|entry| {
+            let plan = &entry.task.as_deref()?.plan;
+            let not_before = plan.not_before.filter(|_| is_free(entry.work.as_deref()));
+            Some([not_before, plan.deadline])
+        });
+        let times = times.flatten().flatten().collect::<Vec<_>>();
         let all = claim_deadlines.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
+        let all = all.chain(times);
         check_asked(live);
         check_tasks(live);
         check_cost(live);
@@ -283,10 +293,14 @@ fn check_tasks(board: &Board) {
     for entry in requests.iter() {
         if let Some(task) = entry.task.as_deref() {
             assert_eq!(task.blocked_by, board.blockers(&task.plan.after), "{}", entry.seq);
-            assert_eq!(task.is_spent(), matches!(entry.work.as_deref(), Some(Work::Failed(_))));
+            assert_eq!(task.stopped_by, board.stoppers(&task.blocked_by), "{}", entry.seq);
+            let work = entry.work.as_deref();
+            assert!(!task.is_spent() || work.is_some_and(Work::is_ended), "{}", entry.seq);
+            assert!(task.cancel.is_none() || work.is_some_and(|work| work.claim().is_some()));
+            assert!(task.is_sound(entry.seq));
         }
     }
-    assert_eq!(*board.tasks(), Tasks::of(requests));
+    assert_eq!(*board.tasks(), Tasks::of(requests, board.caps()));
 }
 
 /// Checks the sum of the memories' costs against a scan of them.
@@ -297,14 +311,9 @@ fn check_cost(board: &Board) {
 
 /// The bytes of an entry's item, and of the result of a request that is done.
 fn bytes_of(entry: &Entry) -> u64 {
-    let result = match entry.work.as_deref() {
-        Some(Work::Done(done)) => done.result.as_ref().map_or(0, |result| result.text().len()),
-        Some(Work::Failed(failed)) => failed.reason.as_ref().map_or(0, |why| why.text().len()),
-        Some(_) | None => 0,
-    };
-    let seqs =
-        entry.task.as_deref().map_or(0, |task| task.plan.after.len() + task.blocked_by.len());
-    (entry.item.text().len() + result + 8 * seqs) as u64
+    let texts = entry.work.iter().flat_map(|work| work.texts());
+    let texts = texts.map(|text| text.text().len() as u64).sum::<u64>();
+    entry.item.text().len() as u64 + texts + entry.task.as_deref().map_or(0, Task::bytes)
 }
 
 /// A board without what every commit moves.

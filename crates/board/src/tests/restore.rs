@@ -131,10 +131,17 @@ fn claims_end_everywhere_and_what_was_done_is_done() {
     assert_eq!((work, board.next_due()), (vec![false; 3], None));
     assert_eq!(board.work(Seq(1)), then.work(Seq(1)));
     let claimed = then.work(Seq(2)).unwrap().claim().unwrap();
-    assert_eq!(
-        entry(&board, &Requests, 2),
-        Entry { revision: board.revision(), work: None, ..entry(&then, &Requests, 2) }
-    );
+    let freed = entry(&then, &Requests, 2).freed(Timestamp(9_000));
+    assert_eq!(entry(&board, &Requests, 2), Entry { revision: board.revision(), ..freed });
+    let attempts = |seq| entry(&board, &Requests, seq).task.unwrap().past_attempts;
+    let released = |from: i64| PastAttempt {
+        agent: Some(agent("A")),
+        from: Timestamp(from),
+        to: Timestamp(9_000),
+        outcome: Outcome::Released,
+        reason: None,
+    };
+    assert!((2..=4).all(|seq| *attempts(seq) == [released(1_000)]), "each claim was released");
     let fence = Some(Fence { request: Seq(2), fence: claimed.fence });
     let late = write(append(Requests, items(["{}"])));
     let late = Write { terms: Terms { fence, ..late.terms }, ..late };
@@ -277,11 +284,7 @@ fn assert_as_then(board: &Board, then: &Board) {
     for name in LogName::BOARD.into_iter().chain(memories) {
         let entries = |board: &Board| -> Vec<Entry> {
             let entries = board.log(&name).into_iter().flat_map(Log::iter);
-            let free = |entry: &Arc<Entry>| {
-                let work = entry.work.clone().filter(|work| matches!(**work, Work::Done(_)));
-                Entry { revision: Revision(0), work, ..Entry::clone(entry) }
-            };
-            entries.map(free).collect()
+            entries.map(|entry| without_attempts(entry)).collect()
         };
         assert_eq!(entries(board), entries(then), "{name}");
     }
@@ -293,8 +296,34 @@ fn assert_as_then(board: &Board, then: &Board) {
         board.agents().iter().map(|(name, agent)| (name.clone(), strip(agent))).collect()
     };
     assert_eq!(agents(board), agents(then));
-    assert!(board.claim_deadlines.is_empty() && !board.is_worked_on());
+    assert!(board.tasks().leases().is_empty() && !board.is_worked_on());
     check_asked(board);
+}
+
+/// The entry without its claim, its past attempts, and what others did to it by the end of theirs.
+fn without_attempts(entry: &Entry) -> Entry {
+    let mut entry = Entry { revision: Revision(0), ..entry.freed(Timestamp(0)) };
+    if let Some(task) = &mut entry.task {
+        (task.past_attempts, task.stopped_by) = Default::default();
+    }
+    if let Some(Work::Cancelled(cancel)) = entry.work.as_deref_mut() {
+        cancel.at = Timestamp(0);
+    }
+    entry.task = entry.task.filter(|task| **task != Task::default());
+    entry
+}
+
+/// Checks that the past attempts are those of then, and those that the restore ended.
+fn assert_attempts(board: &Board, then: &Board) {
+    fn attempts(entry: &Entry) -> &[PastAttempt] {
+        entry.task.as_deref().map(|task| &*task.past_attempts).unwrap_or_default()
+    }
+    for entry in board.log(&Requests).unwrap().iter() {
+        let known = attempts(then.log(&Requests).unwrap().get(entry.seq).unwrap());
+        let added = attempts(entry).strip_prefix(known);
+        let added = added.or((known.len() > 8).then_some(&[])).unwrap();
+        assert!(added.len() <= 2 && added.iter().all(|end| end.outcome == Outcome::Released));
+    }
 }
 
 /// The boards of the last session of these commits, in order.
@@ -324,6 +353,7 @@ proptest! {
         let now = before.updated_at().0;
         take(&mut board, &write(restore(then)), now).unwrap();
         assert_as_then(&board, then);
+        assert_attempts(&board, then);
         prop_assert_eq!(Board { oldest: board.oldest, ..rebased(&board) }, board.clone());
         let again = take(&mut board, &write(restore(then)), now).unwrap();
         prop_assert_eq!(again.commit, None);

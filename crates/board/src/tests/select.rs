@@ -181,7 +181,8 @@ fn steps_are_compared_by_exact_value() {
     assert!(!matches(&steps(&[]), r#"{"step":2}"#));
 }
 
-const PENDING: Filter = Filter { steps: None, texts: Vec::new(), contains: None, pending: true };
+const PENDING: Filter =
+    Filter { steps: None, texts: Vec::new(), contains: None, pending: true, in_review: false };
 
 #[test]
 fn a_question_is_pending_until_it_has_an_answer_of_any_kind() {
@@ -207,8 +208,9 @@ fn a_question_is_pending_until_it_has_an_answer_of_any_kind() {
 
 #[test]
 fn a_request_is_pending_while_it_is_neither_claimed_nor_done() {
-    let claim = Claim { agent: agent("A"), fence: Revision(2), expires_at: Timestamp(9) };
-    let done = Done { agent: None, at: Timestamp(0), fence: None, result: None };
+    let (since, expires_at) = (Timestamp(0), Timestamp(9));
+    let claim = Claim { agent: agent("A"), fence: Revision(2), since, expires_at };
+    let done = Done { agent: None, at: Timestamp(0), fence: None, result: None, verdict: None };
     for (work, expected) in [
         (None, true),
         (Some(Work::Lapsed { fence: Revision(2) }), true),

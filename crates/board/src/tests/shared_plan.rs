@@ -15,13 +15,7 @@ use crate::{AgentCommand, LogCommand, QuestionCommand, RequestCommand};
 /// The fence that stands on a request, where 0 is asked for.
 pub(crate) fn a_fence(board: &Board, request: Seq, asked: Revision) -> Revision {
     let entry = board.log(&LogName::Requests).and_then(|log| log.get(request));
-    let stands = match entry.and_then(|entry| entry.work.as_deref()) {
-        Some(Work::Claimed(claim)) => Some(claim.fence),
-        Some(Work::Lapsed { fence }) => Some(*fence),
-        Some(Work::Done(done)) => done.fence,
-        Some(Work::Failed(failed)) => Some(failed.fence),
-        None => None,
-    };
+    let stands = entry.and_then(|entry| entry.work.as_deref()).and_then(Work::fence);
     stands.filter(|_| asked == Revision(0)).unwrap_or(asked)
 }
 
@@ -31,7 +25,8 @@ pub(crate) fn standing(command: &Command, board: &Board) -> Command {
     if let Command::Request(
         request,
         RequestCommand::Finish { fence: Some(fence), .. }
-        | RequestCommand::Fail { fence: Some(fence), .. },
+        | RequestCommand::Fail { fence: Some(fence), .. }
+        | RequestCommand::Judge { fence: Some(fence), .. },
     ) = &mut command
     {
         *fence = a_fence(board, *request, *fence);
@@ -80,13 +75,21 @@ fn operation() -> impl Strategy<Value = Command> {
         2 => (a_request(), fence(), reason()).prop_map(|(request, fence, result)| {
             Command::Request(request, RequestCommand::Finish { fence, result })
         }),
-        2 => (a_request(), fence(), reason()).prop_map(|(request, fence, reason)| {
-            Command::Request(request, RequestCommand::Fail { fence, reason })
+        2 => (a_request(), fence(), reason(), option::of(a_ttl())).prop_map(|(request, fence, reason, retry_in)| {
+            Command::Request(request, RequestCommand::Fail { fence, reason, retry_in })
         }),
-        1 => a_request().prop_map(|request| Command::Request(request, RequestCommand::Retry)),
+        1 => (a_request(), option::of(a_time())).prop_map(|(request, deadline)| {
+            Command::Request(request, RequestCommand::Retry { deadline })
+        }),
+        1 => (a_request(), reason()).prop_map(|(request, reason)| {
+            Command::Request(request, RequestCommand::Cancel { reason })
+        }),
+        3 => (a_request(), fence(), any::<bool>(), reason()).prop_map(|(request, fence, accepted, reason)| {
+            Command::Request(request, RequestCommand::Judge { fence, accepted, reason })
+        }),
         3 => (some_items(), a_plan()).prop_map(|(items, plan)| Command::Plan { items, plan }),
         2 => (a_wanted(), 0_u64..3, a_ttl()).prop_map(|(wanted, from, ttl)| {
-            Command::ClaimNext { wanted, from: Seq(from), ttl }
+            Command::ClaimNext { wanted, from: Rank::new(Priority::DEFAULT, Seq(from)), ttl }
         }),
         2 => (some_items(), a_ttl(), option::of(select(vec!["d", "\"é"]))).prop_map(
             |(items, ttl, default)| Command::Ask { items, ttl, default: default.map(str::to_owned) }
@@ -107,12 +110,30 @@ fn reason() -> impl Strategy<Value = Option<Json>> {
     option::of(select(vec![json("null"), json("[1]")]))
 }
 
-fn a_plan() -> impl Strategy<Value = Plan> {
+fn a_plan() -> impl Strategy<Value = PlanRequest> {
     let after = select(vec![vec![], vec![1], vec![1, 2], vec![3], vec![2, 4]]);
-    (after, option::of(1_u32..3)).prop_map(|(after, attempts)| {
+    let times = (option::weighted(0.3, a_time()), option::weighted(0.3, a_time()));
+    let rest = (-1_i64..2, times, any::<bool>());
+    (after, option::of(1_u32..3), rest).prop_map(|(after, attempts, rest)| {
         let after = after.into_iter().map(Seq).collect();
-        Plan { after, attempts }
+        let (priority, (not_before, deadline), review) = rest;
+        let priority = Priority::new(priority).unwrap();
+        PlanRequest { after, attempts, priority, not_before, deadline, review }
     })
+}
+
+fn a_time() -> impl Strategy<Value = When> {
+    prop_oneof![3 => a_ttl().prop_map(When::In), 1 => (0_i64..9_000).prop_map(|at| When::At(Timestamp(at)))]
+}
+
+pub(crate) fn caps() -> impl Strategy<Value = Set<Vec<Cap>>> {
+    let cap = |by: Option<&str>, max| Cap { by: by.map(str::to_owned), max };
+    let caps = vec![
+        vec![cap(None, 1)],
+        vec![cap(Some("step"), 1)],
+        vec![cap(None, 2), cap(Some("step"), 1), cap(Some("status"), 2)],
+    ];
+    prop_oneof![3 => Just(Set::Keep), 1 => Just(Set::Reset), 2 => select(caps).prop_map(Set::To)]
 }
 
 fn a_wanted() -> impl Strategy<Value = Wanted> {

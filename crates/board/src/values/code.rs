@@ -110,8 +110,8 @@ codes! {
     NotAnObject "not-an-object" "Not an object";
     /// The value for `add` is not a number.
     NotANumber "not-a-number" "Not a number";
-    /// The agent may not go from its status to that one; the request waits for others, has failed,
-    /// or is not claimed.
+    /// The agent may not go from its status to that one; the request cannot be claimed, see `why`;
+    /// or it is not claimed or not in review.
     IllegalTransition "illegal-transition" "Illegal transition";
     /// A session with the name for a fork or an import exists.
     SessionExists "session-exists" "Session exists" at_revision;

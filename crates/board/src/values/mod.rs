@@ -1,5 +1,6 @@
 //! Validated values: ids, names, times, sizes, JSON, items and images.
 
+pub(crate) mod attempt;
 pub(crate) mod blob_ref;
 pub(crate) mod byte_size;
 pub(crate) mod claim;

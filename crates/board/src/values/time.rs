@@ -152,6 +152,44 @@ impl From<Ttl> for String {
     }
 }
 
+/// A time, or a time to live that counts from the decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The time.
+    At(Timestamp),
+    /// So long after the decision.
+    In(Ttl),
+}
+
+/// The text is neither a timestamp nor a time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must be a time or a duration: RFC 3339, such as 2026-11-21T07:03:11.123Z, or a whole number followed by ms, s, m, h \
+     or d, such as 30s, up to {TTL_DAYS_MAX}d"
+)]
+pub struct InvalidWhen;
+
+impl When {
+    /// Returns the time of a decision made at `now`, at most [`TTL_DAYS_MAX`] ahead.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Timestamp {
+        let last = Timestamp(now.0.saturating_add(TTL_DAYS_MAX * DAY_MS));
+        match self {
+            Self::At(at) => at.min(last),
+            Self::In(ttl) => now.after(ttl),
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = InvalidWhen;
+
+    fn from_str(text: &str) -> Result<Self, InvalidWhen> {
+        let ttl = text.parse().map(Self::In);
+        ttl.or_else(|_| text.parse().map(Self::At)).map_err(|_| InvalidWhen)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

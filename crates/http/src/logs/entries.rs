@@ -13,7 +13,7 @@ use crate::write::Writing;
 use crate::write::response::WrittenBody;
 use blackboard_api::intake::fields::json_text;
 use blackboard_api::intake::items::Intake;
-use blackboard_api::intake::until::{EntryUntil, EntryUntilQuery};
+use blackboard_api::intake::until::{EntryUntil, EntryUntilQuery, Prospect};
 use blackboard_api::offload::work;
 use blackboard_api::ops::logs::entry;
 use blackboard_api::refusal::{Place, invalid_item};
@@ -51,7 +51,9 @@ pub(crate) async fn get(
     };
     let until = EntryUntil::param(&mut reading.params, log)?;
     let holds = |until: EntryUntil| {
-        move |board: &Board| entry(board, log, seq).is_ok_and(|entry| until.holds(entry))
+        move |board: &Board| {
+            entry(board, log, seq).map_or(Prospect::Open, |entry| until.prospect(entry))
+        }
     };
     let current = |board: &Board| {
         let mut text = String::new();

@@ -187,7 +187,9 @@ sets! {
     ReleaseRefusals = [Anonymous, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
     ClaimNextRefusals = [AnonymousBody, NoSession, SpentBudget, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
     FinishRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
-    RetryRefusals = [InvalidWrite, NoEntry, Claimed, Precondition, TooLargeToCommit, KeyReused] + WRITE;
+    RetryRefusals = [NoEntry, Claimed, Precondition, InvalidTerms] + BODY + WRITE;
+    CancelRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
+    VerdictRefusals = [AnonymousBody, NoEntry, WrongMove, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
     CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
     RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;

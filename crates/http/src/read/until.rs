@@ -11,7 +11,7 @@ use crate::access::session_detail::Sight;
 use crate::response::Answer;
 use crate::response::problem::Problem;
 use crate::response::{REVISION_HEADER, revision_value};
-use blackboard_api::intake::until::Until;
+use blackboard_api::intake::until::{Prospect, Until};
 use blackboard_api::refusal::{no_session, no_value};
 use blackboard_api::tag::{Rendering, Resource};
 use blackboard_board::{Board, Code, Revision, StatePath, StateValue};
@@ -81,7 +81,7 @@ pub(crate) struct SoughtPart<'a, R, H, C> {
     pub(crate) session: &'a SessionHandle,
     /// Says what is shown of the board, or refuses.
     pub(crate) rendering: R,
-    /// Returns true if the condition holds.
+    /// Returns the state of the condition.
     pub(crate) until: Option<H>,
     /// Returns the part as JSON.
     pub(crate) current: C,
@@ -90,7 +90,7 @@ pub(crate) struct SoughtPart<'a, R, H, C> {
 impl<R, H, C> Sought for SoughtPart<'_, R, H, C>
 where
     R: FnMut(&Board) -> Result<Rendering, Problem> + Send,
-    H: Fn(&Board) -> bool + Send,
+    H: Fn(&Board) -> Prospect + Send,
     C: Fn(&Board) -> Option<String> + Send,
 {
     fn may_come(&self) -> bool {
@@ -100,18 +100,23 @@ where
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
         let Some(now) = now else { return Err(no_session(self.session.name()).into()) };
         let rendering = (self.rendering)(&now.board)?;
-        let holds = self.until.as_ref().is_none_or(|holds| holds(&now.board));
-        Ok(holds.then_some(rendering))
+        match self.until.as_ref().map(|until| until(&now.board)) {
+            None | Some(Prospect::Holds) => Ok(Some(rendering)),
+            Some(Prospect::Open) => Ok(None),
+            Some(Prospect::Never(why)) => {
+                Err(never_met(&why, now.board.revision(), (self.current)(&now.board)))
+            }
+        }
     }
 
     fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         let Some(now) = now else { return Err(no_session(self.session.name()).into()) };
         let rendering = (self.rendering)(&now.board)?;
-        match &self.until {
-            Some(holds) if !holds(&now.board) => {
-                Err(not_met(now.board.revision(), (self.current)(&now.board)))
-            }
-            _ => Ok(rendering),
+        let current = || (self.current)(&now.board);
+        match self.until.as_ref().map(|until| until(&now.board)) {
+            None | Some(Prospect::Holds) => Ok(rendering),
+            Some(Prospect::Open) => Err(not_met(now.board.revision(), current())),
+            Some(Prospect::Never(why)) => Err(never_met(&why, now.board.revision(), current())),
         }
     }
 }
@@ -180,7 +185,15 @@ fn current(value: &StateValue) -> Option<String> {
 
 /// Refuses a condition that was not met in time, with the current value if there is one and it is small enough.
 fn not_met(revision: Revision, current: Option<String>) -> Early {
-    let detail = "condition 'until' was not met within 'wait'";
+    unmet("condition 'until' was not met within 'wait'", revision, current)
+}
+
+/// Refuses a condition that can be met no more, for this reason.
+fn never_met(why: &str, revision: Revision, current: Option<String>) -> Early {
+    unmet(&format!("condition 'until' can be met no more: {why}"), revision, current)
+}
+
+fn unmet(detail: &str, revision: Revision, current: Option<String>) -> Early {
     let problem = Problem::new(Code::ConditionNotMet, detail)
         .header(REVISION_HEADER, revision_value(revision));
     let small = current.filter(|text| text.len() as u64 <= CURRENT_BYTES_MAX);

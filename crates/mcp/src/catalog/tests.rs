@@ -12,10 +12,14 @@ use super::{TOOLS, Visit};
 use blackboard_api::inbox::InboxQuery;
 use blackboard_api::intake::filter::Wanted;
 use blackboard_api::intake::input::Kind;
-use blackboard_api::intake::kinds::{After, AnswerText, Attempts, Lifetime};
+use blackboard_api::intake::kinds::{
+    After, AnswerText, Attempts, Flag, Lifetime, Options, PriorityNumber, TimeOrDuration,
+};
 use blackboard_api::log_page::{FilterQuery, PageQuery};
 use blackboard_api::ops::history::{Naming, Restoring};
-use blackboard_api::ops::requests::{Claiming, ClaimingNext, Failing, Finishing};
+use blackboard_api::ops::requests::{
+    Cancelling, Claiming, ClaimingNext, Failing, Finishing, Judging,
+};
 use blackboard_api::ops::state::Adding;
 use blackboard_api::ops::transactions::Transacting;
 use blackboard_api::prompt::PromptQuery;
@@ -113,7 +117,16 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
     [
         ("board_overview", own(["prefix", "after"])),
         ("read_log", own(["log", "max_tokens"]).query::<PageQuery>().query::<FilterQuery>()),
-        ("append_items", own(["log", "items"]).kind::<After>("after").kind::<Attempts>("attempts")),
+        (
+            "append_items",
+            own(["log", "items"])
+                .kind::<After>("after")
+                .kind::<Attempts>("attempts")
+                .kind::<PriorityNumber>("priority")
+                .kind::<TimeOrDuration>("not_before")
+                .kind::<TimeOrDuration>("deadline")
+                .kind::<Flag>("review"),
+        ),
         ("add_screenshot", own(["image", "metadata"])),
         ("get_screenshot", own(["seq", "full"])),
         ("render_prompt", own([]).query::<PromptQuery>()),
@@ -126,12 +139,16 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
         ("recall", own(["of", "max_tokens"]).query::<PageQuery>().query::<FilterQuery>()),
         (
             "ask_person",
-            own(["question", "seq", "default", "wait_s", "ask_here"]).kind::<Lifetime>("expires"),
+            own(["question", "seq", "default", "wait_s", "ask_here"])
+                .kind::<Lifetime>("expires")
+                .kind::<Options>("options"),
         ),
         ("answer_question", own(["seq", "skip"]).kind::<AnswerText>("answer")),
         ("list_open_questions", own([]).query::<InboxQuery>()),
         ("claim_request", own(["seq", "wait_s"]).input::<Claiming>().input::<ClaimingNext>()),
         ("finish_request", own(["seq", "failed"]).input::<Finishing>().input::<Failing>()),
+        ("review_request", own(["seq"]).input::<Judging>()),
+        ("cancel_request", own(["seq"]).input::<Cancelling>()),
         ("wait_for_change", own(["after", "wait_s"]).query::<Wanted>()),
         ("checkpoint_board", own([]).input::<Naming>()),
         ("compare_board", own(["from", "to", "max_tokens"])),

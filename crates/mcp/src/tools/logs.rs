@@ -9,15 +9,15 @@ use crate::call::{Call, Outcome, Running};
 use blackboard_address::entry_url;
 use blackboard_api::intake::input::optional;
 use blackboard_api::intake::items::Intake;
-use blackboard_api::intake::kinds::{After, Attempts};
-use blackboard_api::intake::tasks::plan;
+use blackboard_api::intake::kinds::{After, Attempts, PriorityNumber, TimeOrDuration};
+use blackboard_api::intake::tasks::ascending;
 use blackboard_api::log_page::LogQuery;
 use blackboard_api::offload::work;
 use blackboard_api::ops::logs::{self as ops, Appended};
 use blackboard_api::params::Params;
 use blackboard_api::refusal::{Refusal, invalid_field};
 use blackboard_board::json::Kind;
-use blackboard_board::{LogName, Plan, json};
+use blackboard_board::{LogName, PlanRequest, json};
 use blackboard_service::{Receipt, SessionHandle};
 
 /// The number of entries that are read at most, before they are cut to the tokens.
@@ -134,12 +134,10 @@ async fn append(mut call: Call) -> Result<Outcome, Failure> {
     let agent = call.agent()?;
     let log = log(&mut call)?;
     let items = call.arguments.need("items")?;
-    let after = optional::<After>(&mut call.arguments, "after")?.unwrap_or_default();
-    let plan = plan(after, optional::<Attempts>(&mut call.arguments, "attempts")?);
+    let plan = plan(&mut call)?;
     if !plan.is_empty() && log != LogName::Requests {
-        return Err(
-            invalid_field(pointer("log"), "only requests have 'after' and 'attempts'").into()
-        );
+        let why = "only requests have 'after', 'attempts', 'priority', 'not_before', 'deadline' and 'review'";
+        return Err(invalid_field(pointer("log"), why).into());
     }
     let intake = taken(log.clone(), items, "items").await?;
     let Intake { items, images, .. } = intake;
@@ -148,6 +146,19 @@ async fn append(mut call: Call) -> Result<Outcome, Failure> {
     let told = log.clone();
     let facts = writing.run(command, images, move |receipt| appended(&told, receipt)).await?;
     Ok(facts.into())
+}
+
+/// Takes the plan of requests.
+fn plan(call: &mut Call) -> Result<PlanRequest, Refusal> {
+    let arguments = &mut call.arguments;
+    Ok(PlanRequest {
+        after: ascending(optional::<After>(arguments, "after")?.unwrap_or_default()),
+        attempts: optional::<Attempts>(arguments, "attempts")?,
+        priority: optional::<PriorityNumber>(arguments, "priority")?.unwrap_or_default(),
+        not_before: optional::<TimeOrDuration>(arguments, "not_before")?,
+        deadline: optional::<TimeOrDuration>(arguments, "deadline")?,
+        review: arguments.flag("review")?,
+    })
 }
 
 pub(crate) fn remember(call: Call) -> Running {
@@ -164,7 +175,7 @@ async fn remember_note(mut call: Call) -> Result<Outcome, Failure> {
     }
     let log = LogName::Memory(agent.clone());
     let Intake { items, images, .. } = taken(log.clone(), item, "item").await?;
-    let command = ops::append(log.clone(), items, Plan::default(), None);
+    let command = ops::append(log.clone(), items, PlanRequest::default(), None);
     let writing = call.writing(session, Some(agent))?;
     let facts = writing.run(command, images, move |receipt| appended(&log, receipt)).await?;
     Ok(facts.into())

@@ -91,14 +91,23 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
     for log in &LogName::BOARD {
         facts = facts.put(&log.to_string(), &count(log));
     }
-    let (asked, claimable) = (board.asked().open(), board.tasks().claimable());
+    let asked = board.asked().open();
+    let claimable = board.claimable_requests(None, size.shown);
+    let in_review = board.tasks().in_review();
     let questions = open(board, &LogName::Questions, asked.iter(), size);
+    let claimable: Vec<Seq> = claimable.iter().map(|open| open.entry.seq).collect();
     let requests = open(board, &LogName::Requests, claimable.iter(), size);
     facts = facts
         .put("open_questions_count", &asked.len())
         .put_json("open_questions", &list(&questions))
-        .put("claimable_requests_count", &claimable.len())
+        .put("claimable_requests_count", &board.tasks().claimable_now())
         .put_json("claimable_requests", &list(&requests));
+    if !in_review.is_empty() {
+        let results = open(board, &LogName::Requests, in_review.iter(), size);
+        facts = facts
+            .put("requests_in_review_count", &in_review.len())
+            .put_json("requests_in_review", &list(&results));
+    }
     let agents: Vec<String> = board
         .agents()
         .iter()

@@ -11,14 +11,14 @@ use crate::call::{Call, Outcome, Running};
 use blackboard_api::inbox::{InboxQuery, page};
 use blackboard_api::intake::fields::is_blank;
 use blackboard_api::intake::input::optional;
-use blackboard_api::intake::kinds::AnswerText;
+use blackboard_api::intake::kinds::{AnswerText, Options};
 use blackboard_api::ops::logs::{self, Appended};
 use blackboard_api::ops::questions::{Answering, Waiting};
 use blackboard_api::params::Params;
 use blackboard_api::refusal::{Refusal, invalid_field};
 use blackboard_auth::Scope;
 use blackboard_board::{
-    AgentName, Board, Command, Entry, Item, LogName, Plan, Seq, SessionName, json,
+    AgentName, Board, Command, Entry, Item, LogName, PlanRequest, Seq, SessionName, json,
 };
 
 use blackboard_service::{Inbox, Receipt, SessionHandle};
@@ -82,12 +82,22 @@ fn question_command(call: &mut Call, question: &str) -> Result<Command, Refusal>
     let (ttl, default) = (call.arguments.parsed("expires")?, call.arguments.string("default")?);
     let waiting = Waiting::of(ttl, default);
     let waiting = waiting.map_err(|why| invalid_field(pointer("default"), why))?;
+    let options = optional::<Options>(&mut call.arguments, "options")?.unwrap_or_default();
     let mut text = String::from("{\"question\":");
     json::quote(question, &mut text);
+    if !options.is_empty() {
+        let quoted = options.iter().map(|option| {
+            let mut quoted = String::new();
+            json::quote(option, &mut quoted);
+            quoted
+        });
+        let quoted: Vec<String> = quoted.collect();
+        text.push_str(&format!(",\"options\":[{}]", quoted.join(",")));
+    }
     text.push('}');
     let item = Item::from_json(&text)
         .map_err(|invalid| invalid_field(pointer("question"), invalid.to_string()))?;
-    Ok(logs::append(LogName::Questions, vec![item], Plan::default(), waiting))
+    Ok(logs::append(LogName::Questions, vec![item], PlanRequest::default(), waiting))
 }
 
 /// Waits for the answer.

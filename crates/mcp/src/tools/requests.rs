@@ -1,4 +1,4 @@
-//! Work on requests: claim one, finish one.
+//! Work on requests: claim one, finish one, cancel one, review a result.
 
 use futures_util::FutureExt as _;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use crate::call::answer::{Facts, Failure};
 use crate::call::arguments::pointer;
 use crate::call::{Call, Writing};
 use crate::call::{Outcome, Running};
-use blackboard_api::ops::requests::{Claimed, Claiming, ClaimingNext, Failing, Finishing, request};
+use blackboard_api::ops::requests::{
+    Cancelling, Claimed, Claiming, ClaimingNext, Failing, Finishing, Judging, request,
+};
 use blackboard_api::refusal::invalid_field;
-use blackboard_api::view::entry::ClaimBody;
+use blackboard_api::view::entry::{ClaimBody, past_attempts};
 use blackboard_auth::Scope;
 use blackboard_board::{Board, Claim, Entry, LogName, Seq, json};
 use blackboard_service::{NextClaim, Receipt, Wait};
@@ -93,12 +95,68 @@ fn claimed(facts: Facts, found: &Claimed<'_>) -> Facts {
          renews the claim",
         claim.fence
     );
+    let is_cancelled =
+        entry.and_then(|entry| entry.task.as_deref()).is_some_and(|task| task.cancel.is_some());
+    let stop = format!(
+        "the request was cancelled: stop the work, then finish_request with seq={seq}, fence={} and failed=true",
+        claim.fence
+    );
+    let data = Facts::new().put_json("request", &item);
+    let data = match entry.and_then(past_attempts) {
+        Some(attempts) => data.put_json("past_attempts", &attempts),
+        None => data,
+    };
     facts
         .put("claimed", &true)
         .put("seq", seq)
         .put_members(&ClaimBody::of(claim), &["agent"])
-        .next(&next)
-        .board_data(&Facts::new().put_json("request", &item))
+        .next(if is_cancelled { &stop } else { &next })
+        .board_data(&data)
+}
+
+pub(crate) fn cancel_request(call: Call) -> Running {
+    cancel(call).boxed()
+}
+
+async fn cancel(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session().await?;
+    let agent = call.agent()?;
+    let seq = call.arguments.need_seq("seq")?;
+    let command = call.input::<Cancelling>().await?.of(seq);
+    let writing = call.writing(session, agent)?;
+    let shape = move |receipt: &Receipt| {
+        let work = request(&receipt.board, seq).and_then(|entry| entry.work.as_deref());
+        let is_ended = work.is_some_and(|work| work.cancelled().is_some());
+        let facts = Facts::new().put("seq", &seq).put("cancelled", &is_ended);
+        let facts = facts.put("revision", &receipt.board.revision());
+        match is_ended {
+            true => facts,
+            false => facts.next("its holder sees it; it ends with the claim, or at a second call"),
+        }
+    };
+    Ok(writing.run(command, Vec::new(), shape).await?.into())
+}
+
+pub(crate) fn review_request(call: Call) -> Running {
+    review(call).boxed()
+}
+
+async fn review(mut call: Call) -> Result<Outcome, Failure> {
+    let session = call.session().await?;
+    let agent = call.need_agent()?;
+    let seq = call.arguments.need_seq("seq")?;
+    let command = call.input::<Judging>().await?.of(seq);
+    let writing = call.writing(session, Some(agent))?;
+    let shape = move |receipt: &Receipt| {
+        let entry = request(&receipt.board, seq);
+        let work = entry.and_then(|entry| entry.work.as_deref());
+        Facts::new()
+            .put("seq", &seq)
+            .put("done", &work.is_some_and(|work| work.done().is_some()))
+            .put("claimable_again", &entry.is_some_and(Entry::is_claimable))
+            .put("revision", &receipt.board.revision())
+    };
+    Ok(writing.run(command, Vec::new(), shape).await?.into())
 }
 
 /// Returns the claimed ones among the newest requests, the newest first.
@@ -112,7 +170,7 @@ pub(crate) fn newest_held(board: &Board) -> impl Iterator<Item = (&Entry, &Claim
 fn nothing_to_claim(board: &Board) -> Facts {
     let facts = Facts::new()
         .put("claimed", &false)
-        .put("claimable", &board.tasks().claimable().len())
+        .put("claimable", &board.tasks().claimable_now())
         .put("revision", &board.revision())
         .next("not yet: no request matches now; call claim_request again to wait for one");
     match newest_held(board).next() {

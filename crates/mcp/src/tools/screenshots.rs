@@ -20,7 +20,7 @@ use blackboard_api::refusal::{Refusal, invalid_field};
 use blackboard_api::signed_url::ImageAddresses;
 use blackboard_board::json::{self, Kind};
 use blackboard_board::{
-    Board, Code, DataUrl, Image, ImagesShown, LogName, Plan, Seq, forgiving_base64,
+    Board, Code, DataUrl, Image, ImagesShown, LogName, PlanRequest, Seq, forgiving_base64,
 };
 use blackboard_service::{ServiceError, SessionHandle};
 
@@ -47,7 +47,7 @@ async fn add(mut call: Call) -> Result<Outcome, Failure> {
     let metadata = call.arguments.take("metadata");
     let Intake { items, images, remarks, .. } =
         work(image.len(), move || screenshot(&image, metadata.as_deref())).await?;
-    let command = logs::append(LogName::Screenshots, items, Plan::default(), None);
+    let command = logs::append(LogName::Screenshots, items, PlanRequest::default(), None);
     let writing = call.writing(session, agent)?;
     let warnings: Vec<_> = remarks.warnings.into_iter().map(|fault| fault.detail).collect();
     let shape = move |receipt: &_| {

@@ -2,13 +2,12 @@
 
 pub(crate) mod queue;
 
-use imbl::OrdSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Keep, Reply, Service, ServiceError, SessionHandle};
 use blackboard_board::{
-    Answer, Board, Command, Next, Rejected, Revision, Seq, SessionName, Terms, Ttl, Wanted,
+    Answer, Board, Command, Next, Rank, Rejected, Revision, SessionName, Tasks, Terms, Ttl, Wanted,
 };
 use blackboard_fairness::compute;
 use queue::Place;
@@ -40,15 +39,15 @@ pub struct Wait {
 /// The result of a search for a claimable request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
-    /// The oldest that matches.
-    found: Option<Seq>,
-    /// The requests that were claimable, and the revision of the board.
-    claimable: OrdSet<Seq>,
+    /// The first that matches.
+    found: Option<Rank>,
+    /// The tasks that were searched, and the revision of the board.
+    tasks: Tasks,
     revision: Revision,
 }
 
 impl SessionHandle {
-    /// Claims the oldest claimable request that matches, and waits for one to come if there is a `wait`. The answer is
+    /// Claims the first claimable request that matches, by priority and then by age, and waits for one to come if there is a `wait`. The answer is
     /// [`Answer::Next`], without a claim if none came.
     ///
     /// # Errors
@@ -67,7 +66,7 @@ impl SessionHandle {
         let mut search = service.find_claimable(name, wanted).await?;
         for _ in 0..LOST_MAX {
             // The writer checks the conditions and the key even if there is nothing to claim.
-            let from = search.found.unwrap_or(Seq(u64::MAX));
+            let from = search.found.unwrap_or(Rank::LAST);
             let command = Command::ClaimNext { wanted: wanted.clone(), from, ttl: *ttl };
             let written = self.write(terms.clone(), command, Vec::new(), keep.clone()).await;
             let reply = match written {
@@ -101,7 +100,7 @@ impl SessionHandle {
 }
 
 impl Service {
-    /// Finds the oldest claimable request that matches; none if there is no session.
+    /// Finds the first claimable request that matches; none if there is no session.
     async fn find_claimable(
         &self,
         name: &SessionName,
@@ -114,9 +113,9 @@ impl Service {
         };
         let Some(published) = published else { return Ok(Search::default()) };
         let board = published.board;
-        let (claimable, revision) = (board.tasks().claimable().clone(), board.revision());
-        let found = match board.next_claimable(wanted, Seq(0), SEARCHED_HERE_MAX) {
-            Next::Found(seq) => Some(seq),
+        let (tasks, revision) = (board.tasks().clone(), board.revision());
+        let found = match board.next_claimable(wanted, Rank::FIRST, SEARCHED_HERE_MAX) {
+            Next::Found(rank) => Some(rank),
             Next::None => None,
             Next::After(last) => {
                 let wanted = wanted.clone();
@@ -124,14 +123,14 @@ impl Service {
                 rest.map_err(|_| ServiceError::Fault)?
             }
         };
-        Ok(Search { found, claimable, revision })
+        Ok(Search { found, tasks, revision })
     }
 }
 
-fn find_after(board: &Board, wanted: &Wanted, mut last: Seq) -> Option<Seq> {
+fn find_after(board: &Board, wanted: &Wanted, mut last: Rank) -> Option<Rank> {
     loop {
-        match board.next_claimable(wanted, Seq(last.0.saturating_add(1)), usize::MAX) {
-            Next::Found(seq) => return Some(seq),
+        match board.next_claimable(wanted, last.next(), usize::MAX) {
+            Next::Found(rank) => return Some(rank),
             Next::None => return None,
             Next::After(next) => last = next,
         }

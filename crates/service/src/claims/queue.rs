@@ -1,9 +1,10 @@
 //! Workers of a session that wait for a request to claim.
 //!
 //! A request that becomes claimable is offered to one worker: of those whose members it has, the one that has waited
-//! longest. A worker that does not claim it keeps its place, and the request is offered to the next one.
+//! longest. A worker that does not claim it keeps its place, and the request is offered to the next one. What a cap holds
+//! back is offered when there is room, and no more of it than there is room for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use imbl::OrdSet;
@@ -16,11 +17,16 @@ use tokio_util::sync::CancellationToken;
 use super::{Search, Wait};
 use crate::watch::Watch;
 use crate::{Service, ServiceError};
-use blackboard_board::{Board, LogName, Revision, Seq, SessionName, Wanted};
+use blackboard_board::{
+    Board, Entry, Groups, Log, Rank, Revision, Seq, SessionName, Slots, Tasks, Wanted,
+};
 use blackboard_metrics as metrics;
 
 /// The maximum number of workers that wait in one session.
 const WAITING_MAX: usize = 10_000;
+
+/// The maximum number of requests of one kind that are looked at after a cap held them back. Beyond it the workers search.
+const LOOKED_AT_MAX: usize = 1_000;
 
 /// The queues by session. A queue lives while a worker waits.
 #[derive(Debug, Default)]
@@ -44,16 +50,18 @@ struct State {
     offered: HashMap<Seq, u64>,
     /// Offered requests that were not claimed.
     given_back: Vec<Seq>,
-    /// The requests that were claimable at the last look, and the revision of that board.
-    seen: OrdSet<Seq>,
+    /// The tasks at the last look, and the revision of that board.
+    seen: Tasks,
     revision: Revision,
+    /// The groups of requests that were not offered, since a cap or other offers left no room.
+    held: BTreeSet<Groups>,
 }
 
 #[derive(Debug)]
 struct Worker {
     wanted: Wanted,
     /// Absent while the worker tries an offer.
-    offers: Option<oneshot::Sender<Option<Seq>>>,
+    offers: Option<oneshot::Sender<Option<Rank>>>,
 }
 
 /// The place of a worker in the queue. Dropping it leaves the queue.
@@ -79,7 +87,8 @@ impl Service {
                 let queue = Arc::new(Queue::default());
                 {
                     let mut state = queue.state.lock();
-                    (state.seen, state.revision) = (search.claimable.clone(), search.revision);
+                    (state.seen, state.revision) = (search.tasks.clone(), search.revision);
+                    state.held = search.tasks.held_back().cloned().collect();
                 }
                 let watching = Watching {
                     service: self.clone(),
@@ -107,15 +116,12 @@ impl Service {
 impl Place {
     /// Waits for an offer after a search that found nothing: a request, or `Some(None)` to search again. Returns
     /// `None` at the end of the wait, or when the server stops.
-    pub(super) async fn offer(&self, search: &Search, wait: &Wait) -> Option<Option<Seq>> {
+    pub(super) async fn offer(&self, search: &Search, wait: &Wait) -> Option<Option<Rank>> {
         let (offers, offer) = oneshot::channel();
         {
             let mut state = self.queue.state.lock();
             self.queue.give_back(&mut state, self.number);
-            let has_new = state.revision > search.revision
-                && added(&search.claimable, &state.seen)
-                    .any(|seq| !state.offered.contains_key(&seq));
-            if has_new {
+            if state.is_news_to(search) {
                 return Some(None);
             }
             if let Some(worker) = state.workers.get_mut(&self.number) {
@@ -185,33 +191,86 @@ impl Watching {
 }
 
 impl State {
-    /// Offers the requests that became claimable since the last look, or were given back.
-    fn offer_new(&mut self, board: &Board) {
-        let claimable = board.tasks().claimable();
-        let mut new: Vec<Seq> = added(&self.seen, claimable).collect();
-        new.extend(self.given_back.drain(..).filter(|seq| claimable.contains(seq)));
-        new.sort_unstable();
-        new.dedup();
-        for seq in new {
-            if !self.offered.contains_key(&seq) {
-                self.offer(board, seq);
-            }
+    /// Returns true if a search that found nothing may find something now. If it is newer than the last look, notes what it
+    /// saw held back.
+    fn is_news_to(&mut self, search: &Search) -> bool {
+        let mut held = search.tasks.held_back();
+        if self.revision <= search.revision {
+            self.held.extend(held.cloned());
+            return false;
         }
-        (self.seen, self.revision) = (claimable.clone(), board.revision());
+        let is_new = |seq: Seq| !self.offered.contains_key(&seq);
+        added(search.tasks.claimable(), self.seen.claimable()).any(is_new)
+            || search.tasks.caps() != self.seen.caps()
+            || held.any(|groups| !self.held.contains(groups))
     }
 
-    /// Offers a request to the first worker that looks for such a one.
-    fn offer(&mut self, board: &Board, seq: Seq) {
-        let requests = board.log(&LogName::Requests);
-        let Some(entry) = requests.and_then(|requests| requests.get(seq)) else { return };
+    /// Offers the requests that became claimable since the last look, were given back, or found no room until now.
+    fn offer_new(&mut self, board: &Board) {
+        let tasks = board.tasks();
+        let [_, requests, ..] = board.logs();
+        if tasks.caps() != self.seen.caps() {
+            self.held.clear();
+            self.tell_all();
+        }
+        let mut slots = tasks.slots();
+        let pending = self.offered.keys().filter(|seq| tasks.claimable().contains(*seq));
+        for entry in pending.filter_map(|seq| requests.get(*seq)) {
+            slots.take(&tasks.groups(&entry.item));
+        }
+        let mut new: BTreeSet<Seq> = added(self.seen.claimable(), tasks.claimable()).collect();
+        let given_back = self.given_back.drain(..);
+        new.extend(given_back.filter(|seq| tasks.claimable().contains(seq)));
+        let mut new: Vec<&Entry> =
+            new.iter().filter_map(|seq| Some(&**requests.get(*seq)?)).collect();
+        new.sort_unstable_by_key(|entry| entry.rank());
+        for entry in new {
+            self.offer(entry, tasks, &mut slots);
+        }
+        self.offer_held(requests, tasks, &mut slots);
+        self.held.extend(tasks.held_back().cloned());
+        (self.seen, self.revision) = (tasks.clone(), board.revision());
+    }
+
+    /// Offers requests that were held back, as far as there is room now.
+    fn offer_held(&mut self, requests: &Log, tasks: &Tasks, slots: &mut Slots<'_>) {
+        for groups in std::mem::take(&mut self.held) {
+            for (place, seq) in tasks.queue(&groups).enumerate() {
+                let is_waited_for = self.workers.values().any(|worker| worker.offers.is_some());
+                if !is_waited_for || place == LOOKED_AT_MAX {
+                    // Who comes later searches.
+                    self.tell_all();
+                    break;
+                }
+                let Some(entry) = requests.get(seq) else { continue };
+                self.offer(entry, tasks, slots);
+                if self.held.contains(&groups) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Offers a request to the first worker that looks for such a one, if a cap leaves room.
+    fn offer(&mut self, entry: &Entry, tasks: &Tasks, slots: &mut Slots<'_>) {
+        let seq = entry.seq;
+        if self.offered.contains_key(&seq) {
+            return;
+        }
+        let groups = tasks.groups(&entry.item);
+        if !slots.has_room(&groups) {
+            self.held.insert(groups);
+            return;
+        }
         for (number, worker) in &mut self.workers {
-            if !worker.wanted.fits(&entry.item) {
+            if worker.offers.is_none() || !worker.wanted.fits(&entry.item) {
                 continue;
             }
             // A worker that leaves is not there to take it.
-            if worker.offers.take().is_some_and(|offers| offers.send(Some(seq)).is_ok()) {
+            if worker.offers.take().is_some_and(|offers| offers.send(Some(entry.rank())).is_ok()) {
                 metrics::CLAIM_OFFERS.add_one();
                 self.offered.insert(seq, *number);
+                slots.take(&groups);
                 return;
             }
         }

@@ -9,7 +9,7 @@ use crate::disk_room::has_room;
 use crate::error::ServiceError;
 use crate::threads::pace::Pace;
 use crate::threads::signal::Signal;
-use blackboard_board::{AgentName, Entry, LogName, Seq, SessionId, SessionName, Work};
+use blackboard_board::{AgentName, Entry, LogName, Seq, SessionId, SessionName};
 use blackboard_search::{
     Batch, Document, Index, Position, SearchError, WORDS_VERSION, Words, log_key, text_of,
 };
@@ -192,16 +192,11 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Returns the text by which an entry is found: that of its item, and of a request's result or reason.
+/// Returns the text by which an entry is found: that of its item, and of a request's result and reasons.
 pub(crate) fn searchable(entry: &Entry) -> String {
     let mut text = String::new();
     text_of(entry.item.text(), &mut text);
-    let outcome = match entry.work.as_deref() {
-        Some(Work::Done(done)) => done.result.as_ref(),
-        Some(Work::Failed(failed)) => failed.reason.as_ref(),
-        Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => None,
-    };
-    if let Some(outcome) = outcome {
+    for outcome in entry.work.iter().flat_map(|work| work.texts()) {
         text_of(outcome.text(), &mut text);
     }
     text

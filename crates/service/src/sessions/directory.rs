@@ -164,7 +164,7 @@ impl Directory {
     ) -> Arc<Session> {
         let exists = published.board.life().is_some();
         let asks = exists && !published.board.asked().open().is_empty();
-        let requests = exists && !published.board.tasks().claimable().is_empty();
+        let requests = exists && published.board.tasks().can_be_claimed();
         let is_over = published.board.budget_passed().is_some();
         let labels = published.board.life().map(|life| Arc::clone(&life.labels));
         let session = self.show(name, published, commits, known, held);

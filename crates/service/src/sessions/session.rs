@@ -86,7 +86,7 @@ impl Shown {
     /// Returns true if the session has claimable requests.
     pub(crate) fn requests(&self) -> bool {
         match self {
-            Self::Hot(published) => !published.board.tasks().claimable().is_empty(),
+            Self::Hot(published) => published.board.tasks().can_be_claimed(),
             Self::Cold(summary) => summary.claimable > 0,
         }
     }

@@ -167,7 +167,9 @@ fn text_bytes(command: &Command) -> usize {
         Command::Request(
             _,
             RequestCommand::Finish { result: value, .. }
-            | RequestCommand::Fail { reason: value, .. },
+            | RequestCommand::Fail { reason: value, .. }
+            | RequestCommand::Cancel { reason: value }
+            | RequestCommand::Judge { reason: value, .. },
         ) => value.as_ref().map_or(0, text),
         Command::Plan { items, plan } => of(items) + size_of_val(&*plan.after),
         Command::ClaimNext { wanted, .. } => {
@@ -192,7 +194,7 @@ fn text_bytes(command: &Command) -> usize {
         | Command::RemoveAgents
         | Command::Request(
             _,
-            RequestCommand::Claim { .. } | RequestCommand::Release | RequestCommand::Retry,
+            RequestCommand::Claim { .. } | RequestCommand::Release | RequestCommand::Retry { .. },
         )
         | Command::Question(_, QuestionCommand::Skip)
         | Command::Checkpoint(_, _) => 0,

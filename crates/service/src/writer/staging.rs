@@ -226,7 +226,7 @@ impl Staging {
             next_due: board.next_due(),
             labels: labels.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             asks: exists && !board.asked().open().is_empty(),
-            requests: exists && !board.tasks().claimable().is_empty(),
+            requests: exists && board.tasks().can_be_claimed(),
             is_over_budget: board.budget_passed().is_some(),
             is_limited: board.life().is_some_and(|life| life.settings.history.is_some()),
             image_bytes: board.image_bytes(),

@@ -37,6 +37,7 @@ fn an_absent_setting_stays_and_null_resets_it() {
         "agent_states",
         "profiles",
         "cost_max",
+        "running_max",
     ] {
         let settings = Settings {
             history_keys: Some(Vec::new()),
@@ -47,10 +48,11 @@ fn an_absent_setting_stays_and_null_resets_it() {
             agent_states: Some(AgentStates::new()),
             profiles: Some(PromptProfiles::new()),
             cost_max: Budget::of(1.0),
+            running_max: Some(Vec::new()),
         };
         let left = read(&format!("{{\"{name}\":null}}")).apply(&settings);
         let shown = serde_json::to_value(SettingsBody::from(&left)).unwrap();
-        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (7, None), "{name}");
+        assert_eq!((shown.as_object().unwrap().len(), shown.get(name)), (8, None), "{name}");
     }
 }
 
@@ -62,6 +64,7 @@ fn settings_are_shown_as_they_were_sent() {
         r#"{"cost_max":12.5}"#,
         r#"{"max_items":{"questions":1,"requests":2,"trajectories":3,"screenshots":4,"memory":5}}"#,
         r#"{"max_items":{}}"#,
+        r#"{"running_max":[{"max":8},{"by":"device","max":1}]}"#,
         r#"{"history_keys":["a"],"screenshot_to_memory":true,"ttl":"0090m"}"#,
         r#"{"history":500}"#,
         r#"{"history":"30d"}"#,
@@ -107,6 +110,30 @@ fn a_history_is_all_or_an_age_or_a_number_or_a_size() {
         r#""36501d""#,
     ] {
         check_refused(&format!("{{\"history\":{wrong}}}"), Code::InvalidField, "/history");
+    }
+}
+
+#[test]
+fn caps_are_at_most_eight_of_at_least_one_claim() {
+    let cap = r#"{"max":1}"#;
+    assert!(
+        matches!(read(&format!("{{\"running_max\":[{}]}}", [cap; 8].join(","))).running_max, Set::To(caps) if caps.len() == 8)
+    );
+    for (wrong, code, place) in [
+        (r#"{"max":1}"#.to_owned(), Code::InvalidField, ""),
+        (format!("[{}]", [cap; 9].join(",")), Code::InvalidField, "/8"),
+        (r#"[{"max":0}]"#.to_owned(), Code::InvalidField, "/0/max"),
+        (r#"[{"max":1000001}]"#.to_owned(), Code::InvalidField, "/0/max"),
+        (r#"[{"max":1.5}]"#.to_owned(), Code::InvalidField, "/0/max"),
+        (r#"[{"by":"device"}]"#.to_owned(), Code::InvalidField, "/0"),
+        (r#"[{"by":1,"max":1}]"#.to_owned(), Code::InvalidField, "/0/by"),
+        (r#"[{"by":"device","max":1,"min":1}]"#.to_owned(), Code::UnknownField, "/0/min"),
+    ] {
+        check_refused(
+            &format!("{{\"running_max\":{wrong}}}"),
+            code,
+            &format!("/running_max{place}"),
+        );
     }
 }
 

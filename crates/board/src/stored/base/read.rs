@@ -13,7 +13,8 @@ use crate::model::checkpoint::CHECKPOINTS_MAX;
 use crate::state::StatePath;
 use crate::stored::Unreadable;
 use crate::stored::parts::{StoredAgent, StoredAwaited, StoredCheckpoint, StoredEntry, StoredKey};
-use crate::values::claim::{Claim, Done, Failed, Work};
+use crate::values::attempt::Cancel;
+use crate::values::claim::{Claim, Done, Failed, Review, Work};
 use crate::{
     AgentName, Awaited, Blob, Board, Checkpoint, CheckpointName, Digest, Log, LogName,
     REVISION_MAX, Remembered, Revision, Seq, SeqRange, SessionId, State, Timestamp,
@@ -172,6 +173,7 @@ impl BaseReader {
         board.checkpoints_changed = head.checkpoints_changed;
         (board.floor, board.fences_after) = (head.floor, head.fences_after);
         board.life = head.life.map(Life::from);
+        board.find_tasks();
         for (log, stored) in board.logs.iter_mut().zip(head.logs) {
             count(stored.last_seq.0, self.count_max)?;
             count(stored.changed.0, head.revision.0)?;
@@ -213,16 +215,14 @@ impl BaseReader {
             if let Some(task) = &mut entry.task {
                 // The requests that it waits for come before it.
                 task.blocked_by = self.board.blockers(&task.plan.after);
+                task.stopped_by = self.board.stoppers(&task.blocked_by);
             }
             let (seq, board) = (entry.seq, &mut self.board);
             if *name == LogName::Questions {
                 board.asked.update(seq, &entry.item);
             }
-            if let Some(claim) = entry.work.as_deref().and_then(Work::claim) {
-                board.claim_deadlines.insert((claim.expires_at, seq));
-            }
             if *name == LogName::Requests {
-                board.tasks.note(&entry);
+                board.tasks.add(&entry);
             }
             let log = board.log_mut(name);
             if !log.is_some_and(|log| log.restore_entry(entry)) {
@@ -245,10 +245,18 @@ impl BaseReader {
             return Err(Unsound::Entry { log: log.clone(), seq: entry.seq });
         }
         match entry.work.as_deref() {
-            Some(Work::Claimed(Claim { fence, .. }) | Work::Lapsed { fence }) => self.past(*fence),
-            Some(Work::Done(Done { at, .. })) => moment(*at),
-            Some(Work::Failed(Failed { at, fence, .. })) => {
+            Some(Work::Claimed(Claim { fence, since, .. })) => {
                 self.past(*fence)?;
+                moment(*since)
+            }
+            Some(Work::Lapsed { fence }) => self.past(*fence),
+            Some(Work::InReview(Review { since, done: Done { at, .. } })) => {
+                moment(*since)?;
+                moment(*at)
+            }
+            Some(Work::Done(Done { at, .. }) | Work::Cancelled(Cancel { at, .. })) => moment(*at),
+            Some(Work::Failed(Failed { at, fence, .. })) => {
+                fence.map_or(Ok(()), |fence| self.past(fence))?;
                 moment(*at)
             }
             None => Ok(()),

@@ -5,8 +5,8 @@ use std::pin::Pin;
 
 use super::*;
 use blackboard_board::{
-    Board, Edit, Key, Matches, Plan, QuestionCommand, Rejected, RequestCommand, Screenshot, Seq,
-    Test, Transaction, Version,
+    Board, Edit, Key, Matches, PlanRequest, Priority, QuestionCommand, Rank, Rejected,
+    RequestCommand, Screenshot, Seq, Test, Transaction, Version, Wanted, When,
 };
 
 /// The number of different images.
@@ -192,6 +192,21 @@ impl Simulation {
         Matches::Versions(vec![Version { session: extent.session, changed }])
     }
 
+    /// A plan, with some times that come within the simulation.
+    fn plan(&mut self) -> PlanRequest {
+        let not_before = self.chance.is(40).then(|| When::In(ttl("3s")));
+        let deadline = self.chance.is(20).then(|| When::In(ttl("6s")));
+        let priority = i64::try_from(self.chance.below(3)).unwrap() - 1;
+        PlanRequest {
+            after: Arc::default(),
+            attempts: self.chance.is(50).then_some(2),
+            priority: Priority::new(priority).unwrap(),
+            not_before,
+            deadline,
+            review: self.chance.is(30),
+        }
+    }
+
     /// A command, and true if its commits carry the word.
     fn command(&mut self, word: &str) -> (Command, bool) {
         let text = format!(r#"{{"word":"{word}"}}"#);
@@ -200,7 +215,7 @@ impl Simulation {
         let log = self.chance.one_of(&LogName::BOARD[..3]);
         let put = |ttl| Edit::Put { value: json(&text), ttl };
         let append = || Command::Log(log.clone(), LogCommand::Append { items: vec![item(&text)] });
-        match self.chance.below(20) {
+        match self.chance.below(26) {
             0..=4 => (append(), true),
             5..=6 => (Command::State(path(&place), put(None)), true),
             7..=8 => (Command::State(path(&place), put(Some(ttl("5s")))), true),
@@ -216,10 +231,7 @@ impl Simulation {
                 let default = self.chance.is(50).then(|| "none".to_owned());
                 (Command::Ask { items: vec![item(&text)], ttl: ttl("3s"), default }, true)
             }
-            12 => {
-                let plan = Plan { after: Arc::from(vec![]), attempts: Some(2) };
-                (Command::Plan { items: vec![item(&text)], plan }, true)
-            }
+            12 => (Command::Plan { items: vec![item(&text)], plan: self.plan() }, true),
             13..=14 => (Command::Request(seq, RequestCommand::Claim { ttl: ttl("4s") }), false),
             15 => {
                 let result = Some(json(&text));
@@ -229,6 +241,29 @@ impl Simulation {
                 (Command::Question(seq, QuestionCommand::Answer { answer: word.to_owned() }), true)
             }
             17 => (Command::Log(log, LogCommand::DeleteEntry { seq }), false),
+            19 => (Command::Plan { items: vec![item(&text)], plan: self.plan() }, true),
+            20 => {
+                let (wanted, ttl) = (Wanted::default(), ttl("4s"));
+                (Command::ClaimNext { wanted, from: Rank::FIRST, ttl }, false)
+            }
+            21..=22 => {
+                let (reason, retry_in) = (Some(json(&text)), self.chance.is(50).then(|| ttl("2s")));
+                (
+                    Command::Request(seq, RequestCommand::Fail { fence: None, reason, retry_in }),
+                    true,
+                )
+            }
+            23 => {
+                let reason = Some(json(&text));
+                (Command::Request(seq, RequestCommand::Cancel { reason }), true)
+            }
+            24 => {
+                let (accepted, reason) = (self.chance.is(50), Some(json(&text)));
+                (
+                    Command::Request(seq, RequestCommand::Judge { fence: None, accepted, reason }),
+                    true,
+                )
+            }
             18 => (Command::Board(BoardCommand::Clear { state: self.chance.is(50) }), false),
             _ => (Command::Session(SessionCommand::Delete), false),
         }

@@ -30,8 +30,8 @@ pub(crate) fn golden() -> String {
         ),
         concat!(
             r#"{"entries":{"log":"requests","entries":["#,
-            r#"{"seq":1,"revision":30,"at":1000,"updated_at":1999,"updated_by":"A","work":{"claimed":{"agent":"A","fence":29,"expires_at":62000}},"item":{}},"#,
-            r#"{"seq":2,"revision":31,"at":1000,"updated_at":1999,"work":{"lapsed":{"fence":28}},"item":{}},"#,
+            r#"{"seq":1,"revision":30,"at":1000,"updated_at":1999,"updated_by":"A","work":{"claimed":{"agent":"A","fence":29,"since":1500,"expires_at":62000}},"item":{}},"#,
+            r#"{"seq":2,"revision":31,"at":1000,"updated_at":1999,"work":{"lapsed":{"fence":28}},"task":{"attempts":3,"priority":-7,"not_before":70000,"deadline":80000,"review":true,"failures":1,"past_attempts":[{"agent":"A","from":1000,"to":1999,"outcome":"lapsed"},{"from":1000,"to":1500,"outcome":"refused"}]},"item":{}},"#,
             r#"{"seq":3,"revision":32,"at":1000,"updated_at":1999,"work":{"done":{"agent":"A","at":1999,"fence":27,"result":[1, 2]}},"item":{}},"#,
             r#"{"seq":4,"revision":33,"at":1000,"updated_at":1999,"work":{"done":{"at":1999}},"item":{}},"#,
             r#"{"seq":5,"revision":34,"at":1000,"updated_at":1999,"work":{"done":{"at":1999,"result":null}},"item":{}}]}}"#
@@ -93,12 +93,21 @@ fn a_base_is_these_bytes_and_stays_so() {
     assert_eq!(questions.get(Seq(4)).unwrap().updated, updated);
     assert_eq!((board.agents().len(), board.checkpoints().len()), (2, 2));
     assert!(board.asked().open().iter().eq(&[Seq(2), Seq(5)]), "told by the items");
-    let claim_deadlines: Vec<_> = board.claim_deadlines.iter().copied().collect();
+    let claim_deadlines: Vec<_> = board.tasks().leases().iter().copied().collect();
     assert_eq!(claim_deadlines, [(Timestamp(62_000), Seq(1))], "each claim has its deadline");
+    let times = [board.tasks().early(), board.tasks().deadlines()];
+    assert!(times.into_iter().flatten().eq(&[70_000, 80_000].map(|at| (Timestamp(at), Seq(2)))));
     let default = board.asked().awaited(Seq(2)).unwrap().default.as_deref();
     assert_eq!((default, board.asked().awaited(Seq(4))), (Some("no \"answer\""), None));
     let keys: Vec<_> = board.keys().iter().map(|(key, _)| &**key).collect();
     assert_eq!((keys, board.keys().bytes()), (vec!["z \"1\"", "a"], 26));
+}
+
+#[test]
+fn a_claim_without_its_begin_began_at_the_last_change() {
+    let board = read_text(&golden().replace("\"since\":1500,", "")).unwrap();
+    let since = board.work(Seq(1)).and_then(Work::claim).map(|claim| claim.since);
+    assert_eq!(since, Some(Timestamp(1_999)));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn check_sound(board: &Board) {
         }
         assert_eq!(log.bytes(), log.iter().map(|entry| entry.bytes()).sum::<u64>());
     }
-    assert!(claim_deadlines.iter().eq(&board.claim_deadlines) && open.iter().eq(&board.asked.open));
+    assert!(claim_deadlines.iter().eq(board.tasks().leases()) && open.iter().eq(&board.asked.open));
     let by_time = board.asked.awaited.iter().map(|(seq, awaited)| (awaited.expires_at, *seq));
     assert!(by_time.collect::<BTreeSet<_>>().iter().eq(&board.asked.by_time));
     assert!(board.asked.awaited.keys().all(|seq| open.contains(seq)));

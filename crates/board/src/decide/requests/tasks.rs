@@ -1,12 +1,13 @@
-//! Rules for requests as tasks: plans, failures, retries, and the next one to claim.
+//! Rules for requests as tasks: plans, failures, and the next one to claim.
 
-use super::Draft;
+use super::claims::{check_free, claimed};
 use crate::command::Answer;
-use crate::command::rejected::Rejected;
+use crate::command::rejected::{Rejected, Why};
 use crate::commit::{Change, RequestChange};
+use crate::decide::Draft;
 use crate::model::tasks::Next;
-use crate::values::claim::{Claim, Failed, Work};
-use crate::values::task::{DEPENDANTS_MAX, Plan, Wanted};
+use crate::values::claim::Work;
+use crate::values::task::{DEPENDANTS_MAX, PlanRequest, Rank, Wanted};
 use crate::{Item, Json, LogName, Revision, Seq, SeqRange, Ttl};
 
 /// The maximum number of claimable requests that a search for the next one examines in the writer.
@@ -14,11 +15,17 @@ const EXAMINED_MAX: usize = 10_000;
 
 impl Draft<'_> {
     /// Appends requests with a plan.
-    pub(super) fn append_planned(
+    pub(in crate::decide) fn append_planned(
         &mut self,
         items: &[Item],
-        plan: &Plan,
+        plan: &PlanRequest,
     ) -> Result<Answer, Rejected> {
+        let plan = plan.at(self.now);
+        if let (Some(not_before), Some(deadline)) = (plan.not_before, plan.deadline)
+            && deadline <= not_before
+        {
+            return Err(Rejected::DeadlineTooEarly { not_before, deadline });
+        }
         let [_, requests, ..] = self.board.logs();
         for (index, request) in plan.after.iter().copied().enumerate() {
             if requests.get(request).is_none() {
@@ -38,17 +45,18 @@ impl Draft<'_> {
             added.take_while(|seq| *seq >= first).last()
         });
         if let Some(first) = first.filter(|_| !plan.is_empty()) {
-            self.change(Change::Planned { first, last, plan: plan.clone() });
+            self.change(Change::Planned { first, last, plan });
         }
         Ok(answer)
     }
 
     /// Ends a claim without success.
-    pub(super) fn fail(
+    pub(in crate::decide) fn fail(
         &mut self,
         request: Seq,
         fence: Option<Revision>,
         reason: Option<&Json>,
+        retry_in: Option<Ttl>,
     ) -> Result<Answer, Rejected> {
         let author = self.stamp.agent;
         let stale = |fence| Err(Rejected::StaleFence { request, fence });
@@ -63,43 +71,38 @@ impl Draft<'_> {
                     return Err(claimed(request, claim));
                 }
                 let reason = reason.cloned();
-                self.change(Change::Request(request, RequestChange::Failed { reason }));
+                let retry_at = retry_in.map(|retry_in| self.now.after(retry_in));
+                self.change(Change::Request(request, RequestChange::Failed { reason, retry_at }));
                 Ok(Answer::Done)
             }
             // The attempt has been counted already.
-            (
-                Some(Work::Lapsed { fence: own } | Work::Failed(Failed { fence: own, .. })),
-                given,
-            ) if given == Some(*own) => Ok(Answer::Done),
-            (_, Some(fence)) => stale(fence),
-            (Some(Work::Done(_)), None) => Err(Rejected::AlreadyDone { request }),
-            (Some(Work::Failed(_)), None) => Err(Rejected::AlreadyFailed { request }),
-            (Some(Work::Lapsed { .. }) | None, None) => Err(Rejected::NotClaimed { request }),
-        }
-    }
-
-    /// Gives a failed request all its attempts again.
-    pub(super) fn retry(&mut self, request: Seq) -> Result<Answer, Rejected> {
-        match self.work_on(request)? {
-            Some(Work::Failed(_)) => {
-                self.change(Change::Request(request, RequestChange::Retried));
+            (Some(work @ (Work::Lapsed { .. } | Work::Failed(_))), given)
+                if given.is_some() && given == work.fence() =>
+            {
                 Ok(Answer::Done)
             }
-            Some(Work::Done(_)) => Err(Rejected::AlreadyDone { request }),
-            Some(Work::Claimed(_) | Work::Lapsed { .. }) | None => Ok(Answer::Done),
+            (_, Some(fence)) => stale(fence),
+            (work, None) => {
+                check_free(request, work)?;
+                Err(Rejected::NotClaimed { request })
+            }
         }
     }
 
-    /// Claims the oldest claimable request with these members, from a seq on.
-    pub(super) fn claim_next(
+    /// Claims the first request with these members. Those before `from` are known not to match, unless they came since.
+    pub(in crate::decide) fn claim_next(
         &mut self,
         wanted: &Wanted,
-        from: Seq,
+        from: Rank,
         ttl: Ttl,
     ) -> Result<Answer, Rejected> {
         self.author()?;
-        let request = match self.board.next_claimable(wanted, from, EXAMINED_MAX) {
-            Next::Found(request) => request,
+        let next = match self.board.next_claimable(wanted, Rank::FIRST, EXAMINED_MAX) {
+            Next::After(last) => self.board.next_claimable(wanted, from.max(last), EXAMINED_MAX),
+            next @ (Next::Found(_) | Next::None) => next,
+        };
+        let request = match next {
+            Next::Found(rank) => rank.seq,
             Next::None => return Ok(Answer::Next(None)),
             Next::After(_) => return Err(Rejected::TooManyExamined { examined: EXAMINED_MAX }),
         };
@@ -107,19 +110,36 @@ impl Draft<'_> {
         Ok(Answer::Next(Some((request, claim))))
     }
 
-    /// Refuses work on a request that waits for others, or has failed.
-    pub(super) fn check_unblocked(&self, request: Seq) -> Result<(), Rejected> {
+    /// Refuses work on a request that waits for others.
+    pub(in crate::decide) fn check_unblocked(&self, request: Seq) -> Result<(), Rejected> {
         let [_, requests, ..] = self.board.logs();
         let entry = requests.get(request);
-        let by = entry.and_then(|entry| entry.task.as_deref()).map(|task| &task.blocked_by);
-        match by.and_then(|by| by.first()) {
-            Some(first) => Err(Rejected::Blocked { request, by: *first }),
+        let task = entry.and_then(|entry| entry.task.as_deref());
+        let Some((by, task)) = task.and_then(|task| Some((*task.blocked_by.first()?, task))) else {
+            return Ok(());
+        };
+        let stopped = task.stopped_by.first().copied();
+        let (by, is_stopped) = (stopped.unwrap_or(by), stopped.is_some());
+        Err(Rejected::NotClaimable { request, why: Why::Blocked { by, is_stopped } })
+    }
+
+    /// Refuses a claim of a request that waits for others, for its time, or for other claims to end.
+    pub(in crate::decide) fn check_claimable(&self, request: Seq) -> Result<(), Rejected> {
+        self.check_unblocked(request)?;
+        let [_, requests, ..] = self.board.logs();
+        let Some(entry) = requests.get(request) else { return Ok(()) };
+        let refused = |why| Err(Rejected::NotClaimable { request, why });
+        if let Some(at) = entry.task.as_deref().and_then(|task| task.plan.not_before) {
+            return refused(Why::NotBefore { at });
+        }
+        match self.board.tasks().full_cap(&entry.item) {
+            Some(cap) => refused(Why::RunningMax { cap: cap.clone() }),
             None => Ok(()),
         }
     }
 
     /// Refuses the removal of requests that others wait for, unless these are removed too.
-    pub(super) fn check_dependants(&self, removed: &[SeqRange]) -> Result<(), Rejected> {
+    pub(in crate::decide) fn check_dependants(&self, removed: &[SeqRange]) -> Result<(), Rejected> {
         let is_removed = |seq: Seq| {
             let range = removed.get(removed.partition_point(|range| range.last < seq));
             range.is_some_and(|range| range.contains(seq))
@@ -132,8 +152,4 @@ impl Draft<'_> {
         }
         Ok(())
     }
-}
-
-fn claimed(request: Seq, claim: &Claim) -> Rejected {
-    Rejected::AlreadyClaimed { request, by: claim.agent.clone() }
 }

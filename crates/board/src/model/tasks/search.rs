@@ -1,0 +1,125 @@
+//! Search for the next request to claim, by priority and age.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+
+use super::caps::Groups;
+use super::traits::Traits;
+use super::{Head, Tasks};
+use crate::{Board, Rank, Seq, Wanted};
+
+/// The maximum bytes of items that a search for the next request reads.
+const READ_BYTES_MAX: u64 = 4 << 20;
+
+/// The result of a search for the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The first that matches.
+    Found(Rank),
+    /// None matches.
+    None,
+    /// None matches up to this one; the rest was not examined.
+    After(Rank),
+}
+
+impl Board {
+    /// Finds the first request with these members that can be claimed now, from a place in the order on. Examines at most
+    /// `count` requests, and reads a bounded number of bytes. All requests that a cap holds back together count as one.
+    #[must_use]
+    pub fn next_claimable(&self, wanted: &Wanted, from: Rank, count: usize) -> Next {
+        let [_, requests, ..] = &self.logs;
+        let traits = Traits::wanted(wanted);
+        let (mut last, mut bytes) = (from, 0);
+        for (place, step) in self.tasks.walk(from).enumerate() {
+            if place >= count || bytes > READ_BYTES_MAX {
+                return Next::After(last);
+            }
+            let Step::Request(rank, own) = step else { continue };
+            if traits.are_none() {
+                return Next::Found(rank);
+            }
+            if own.may_have(traits)
+                && let Some(entry) = requests.get(rank.seq)
+            {
+                if wanted.fits(&entry.item) {
+                    return Next::Found(rank);
+                }
+                bytes += entry.item.bytes();
+            }
+            last = rank;
+        }
+        Next::None
+    }
+
+    /// Returns true if a request can be claimed now.
+    #[must_use]
+    pub fn is_claimable(&self, request: Seq) -> bool {
+        let [_, requests, ..] = &self.logs;
+        self.tasks.claimable.contains(&request)
+            && requests.get(request).is_some_and(|entry| self.tasks.full_cap(&entry.item).is_none())
+    }
+}
+
+/// A step of a walk over the requests that can be claimed.
+enum Step {
+    /// A request.
+    Request(Rank, Traits),
+    /// Requests that a cap holds back.
+    Capped,
+}
+
+impl Tasks {
+    /// Walks over the requests that can be claimed, in their order.
+    fn walk(&self, from: Rank) -> impl Iterator<Item = Step> {
+        let heads = self.heads.iter().peekable();
+        Walk { tasks: self, from, heads, queues: Vec::new(), next: BinaryHeap::new() }
+    }
+}
+
+/// A walk over several queues at once, each of which is opened when its turn comes.
+struct Walk<'a, Heads: Iterator> {
+    tasks: &'a Tasks,
+    from: Rank,
+    heads: Peekable<Heads>,
+    queues: Vec<Peekable<Requests<'a>>>,
+    /// The next request of each open queue, with the queue's index.
+    next: BinaryHeap<Reverse<(Rank, usize)>>,
+}
+
+type Requests<'a> = Box<dyn Iterator<Item = (Rank, Traits)> + 'a>;
+
+impl<'a, Heads: Iterator<Item = &'a Head>> Walk<'a, Heads> {
+    fn open(&mut self, groups: &Groups) {
+        let Some(queue) = self.tasks.queues.get(groups) else { return };
+        let requests = queue.range(self.from..).map(|(rank, traits)| (*rank, *traits));
+        let mut requests = (Box::new(requests) as Requests<'a>).peekable();
+        if let Some((first, _)) = requests.peek() {
+            self.next.push(Reverse((*first, self.queues.len())));
+            self.queues.push(requests);
+        }
+    }
+}
+
+impl<'a, Heads: Iterator<Item = &'a Head>> Iterator for Walk<'a, Heads> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            let first = self.next.peek().map(|Reverse((rank, _))| *rank);
+            let begins = |head: &&Head| first.is_none_or(|first| head.0 < first);
+            let Some((_, groups)) = self.heads.next_if(begins) else { break };
+            if !self.tasks.has_room(groups) {
+                return Some(Step::Capped);
+            }
+            self.open(groups);
+        }
+        let Reverse((_, index)) = self.next.pop()?;
+        let queue = self.queues.get_mut(index)?;
+        let (rank, traits) = queue.next()?;
+        if let Some((next, _)) = queue.peek() {
+            self.next.push(Reverse((*next, index)));
+        }
+        Some(Step::Request(rank, traits))
+    }
+}
