@@ -179,7 +179,7 @@ impl Kind {
     fn until(&self) -> Object {
         match self.path {
             "questions" => one_of(["answered"]),
-            _ => one_of(["claimed", "done", "failed"]),
+            _ => one_of(["claimed", "done", "failed", "cancelled", "ended"]),
         }
     }
 
