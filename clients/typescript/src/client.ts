@@ -17,6 +17,8 @@ import type { Answered, AskOptions } from "./questions.js";
 import { claimNext } from "./requests.js";
 import type { ClaimOptions, Outcome, Work } from "./requests.js";
 import type { paths } from "./schema.js";
+import { sessionOf } from "./session.js";
+import type { Session } from "./session.js";
 import { updateState } from "./state.js";
 import type { Updated, UpdateOptions } from "./state.js";
 import type { StatePath } from "./names.js";
@@ -117,6 +119,8 @@ export interface Client extends Api {
     update: (value: Value | undefined) => Value | Promise<Value>,
     options?: UpdateOptions,
   ): Promise<Updated<Value>>;
+  /** Returns a session's requests: posted, worked on, cancelled, judged. No request is made. */
+  session(name: string): Session;
   /** Waits for an answer, a request's end, a value of the state, or a log's next entries. */
   readonly waitFor: Waits;
 }
@@ -143,6 +147,7 @@ function connect(options: ClientOptions, server: Server): Client {
       followEvents(api, session, options) as AsyncGenerator<BoardEvent, never>,
     ask: (session, question, options) => ask(api, waitFor, session, question, options),
     claimNext: (session, options, work) => claimNext(api, session, timeoutMs, options, work),
+    session: (name) => sessionOf(api, name, timeoutMs),
     updateState: (session, path, update, options) => updateState(api, session, path, update, options),
     waitFor,
   };

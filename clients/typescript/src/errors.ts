@@ -173,17 +173,30 @@ export class HistoryGap extends BlackboardError {
   }
 }
 
-/** A request whose attempts all failed, seen by a wait for its end. */
+/** A request whose attempts all failed, or whose deadline passed, seen by a wait for its end. */
 export class RequestFailed extends BlackboardError {
   override name = "RequestFailed";
   readonly entry: components["schemas"]["EntryBody"];
 
   constructor(entry: components["schemas"]["EntryBody"]) {
-    const { reason } = entry.failed ?? {};
-    const told = reason === undefined ? "no reason given" : JSON.stringify(reason);
-    super(`request ${entry.seq} has failed: ${told}`);
+    super(`request ${entry.seq} has failed: ${given(entry.failed?.reason)}`);
     this.entry = entry;
   }
+}
+
+/** A request that was cancelled, seen by a wait for its end, or by its worker. */
+export class RequestCancelled extends BlackboardError {
+  override name = "RequestCancelled";
+  readonly entry: components["schemas"]["EntryBody"];
+
+  constructor(entry: components["schemas"]["EntryBody"]) {
+    super(`request ${entry.seq} was cancelled: ${given((entry.cancelled ?? entry.cancel)?.reason)}`);
+    this.entry = entry;
+  }
+}
+
+function given(reason: unknown): string {
+  return reason === undefined ? "no reason given" : JSON.stringify(reason);
 }
 
 /** Returns the faulty parts that the detail does not name itself. */

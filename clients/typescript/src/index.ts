@@ -2,6 +2,7 @@
  * Client of Blackboard: typed routes over `fetch`, with retries, waits and events.
  */
 
+export type { PastAttempt, Task } from "./claims.js";
 export { createClient } from "./client.js";
 export type { Api, Call, Client, ClientOptions } from "./client.js";
 export {
@@ -11,6 +12,7 @@ export {
   IncompatibleServer,
   NotModified,
   Problem,
+  RequestCancelled,
   RequestFailed,
   TimeoutError,
   UnexpectedAnswer,
@@ -22,8 +24,9 @@ export type { BoardEvent, EventsOptions, ResyncEvent } from "./events.js";
 export { encodeName, stateKeys, statePath } from "./names.js";
 export type { StatePath } from "./names.js";
 export type { Answered, AskOptions } from "./questions.js";
-export type { ClaimOptions, Outcome, Task, Work } from "./requests.js";
+export type { ClaimOptions, Outcome, Work, WorkOptions } from "./requests.js";
 export type { components, operations, paths } from "./schema.js";
+export type { Moment, Requests, Session, SubmitOptions, Verdict } from "./session.js";
 export type { Updated, UpdateOptions } from "./state.js";
 export type { ServerDescription } from "./transport.js";
 export type { EntriesOptions, Entry, EntryPage, Log, WaitOptions, Waits } from "./waits.js";

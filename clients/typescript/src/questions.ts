@@ -11,6 +11,10 @@ export interface AskOptions extends WaitOptions {
   expiresMs?: number | undefined;
   /** The answer of an expired question. */
   default?: string | undefined;
+  /** Choices that a form offers. Any answer counts, unless `strictOptions` is set. */
+  options?: readonly string[] | undefined;
+  /** Whether an answer must be one of `options`. */
+  strictOptions?: boolean | undefined;
 }
 
 /** A question that needs no answer any more. */
@@ -35,9 +39,14 @@ export async function ask(
     ...(options.expiresMs === undefined ? {} : { expires: duration(options.expiresMs) }),
     ...(options.default === undefined ? {} : { default: options.default }),
   };
+  const item = {
+    ...(typeof question === "string" ? { question } : question),
+    ...(options.options === undefined ? {} : { options: options.options }),
+    ...(options.strictOptions === undefined ? {} : { strict_options: options.strictOptions }),
+  };
   const { data } = await api.POST("/v1/sessions/{session}/questions", {
     params: { path: { session }, query },
-    body: typeof question === "string" ? { question } : question,
+    body: item,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const entry = await waitFor.answer(session, data.entries?.[0]?.seq ?? 0, options);

@@ -1,15 +1,15 @@
 /**
- * Work on requests under a claim, which is renewed while the work goes on.
+ * Work on requests under a claim: one request, or one after another until a worker is stopped.
  *
- * The work ends in one of four ways, and the server is told of each: a result, a failure, the request given back, or
- * a claim that was lost to another agent.
+ * How the work ends decides the end of the claim, which is written to the server in any case.
  */
 
+import { Claim } from "./claims.js";
+import type { Task } from "./claims.js";
 import type { Api } from "./client.js";
 import { Problem, UnexpectedAnswer, UnsupportedValue } from "./errors.js";
 import type { BlackboardError } from "./errors.js";
-import { jsonText } from "./json.js";
-import { Deadline, duration, TIMER_MS_MAX } from "./time.js";
+import { Deadline, duration, pauseMs, sleep } from "./time.js";
 import { newKey } from "./transport.js";
 import { isRetryable, onceThere, Pieces } from "./waits.js";
 import type { Entry } from "./waits.js";
@@ -25,17 +25,16 @@ export interface ClaimOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A claimed request. */
-export interface Task {
-  readonly seq: number;
-  readonly item: Record<string, unknown>;
-  readonly entry: Entry;
-  /** Aborted once the claim is lost, or by the signal of the options. */
-  readonly signal: AbortSignal;
-  /** For the query of writes: they are refused once the claim is lost. */
-  readonly guard: { claim: number; fence: number };
-  /** Gives the request back for another agent; what the work returns does not matter then. */
-  release(): Promise<void>;
+export interface WorkOptions extends Omit<ClaimOptions, "waitMs" | "signal"> {
+  /** The worker ends if it had no request for this long, in milliseconds; never by default. */
+  waitMs?: number | undefined;
+  /**
+   * Stops the worker. The task's signal is aborted too: a task that returns is done all the same, one that throws is
+   * given back.
+   */
+  signal?: AbortSignal | undefined;
+  /** Gets a line for each attempt that had no success, with its error; `console.error` by default. */
+  log?: ((line: string, error: unknown) => void) | undefined;
 }
 
 export type Work<Result> = (task: Task) => Result | Promise<Result>;
@@ -45,16 +44,15 @@ export type Outcome<Result> = { seq: number } & (
   | { outcome: "done"; result: Result }
   | { outcome: "failed"; error: unknown }
   | { outcome: "released" }
+  | { outcome: "cancelled"; error: unknown }
   | { outcome: "lost"; error: Problem }
 );
 
 const TTL_MS = 60_000;
 
-/** The longest pause after a renewal that failed. */
-const AGAIN_MS_MAX = 1_000;
-
-/** Refusals that tell that the claim is another's, or nobody's. */
-const LOST = ["stale-fence", "already-claimed", "illegal-transition", "entry-not-found", "session-not-found"] as const;
+/** The pause before another attempt, after a first one that threw; twice as long after each further one. */
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 300_000;
 
 /** Claims a request and works on it. Whether the last try won a claim is found out within `settleMs` after the wait. */
 export async function claimNext<Result>(
@@ -64,22 +62,72 @@ export async function claimNext<Result>(
   options: ClaimOptions,
   work: Work<Result>,
 ): Promise<Outcome<Result> | undefined> {
-  const ttlMs = options.ttlMs ?? TTL_MS;
-  const entry = await nextEntry(api, session, settleMs, options, duration(ttlMs));
-  if (entry === undefined) return undefined;
-  const claim = new Claim(api, session, entry, ttlMs, options.signal);
-  const ended = await attempt(() => work(claim.task));
-  await claim.settle();
-  if (options.signal?.aborted && "error" in ended) {
-    await claim.release();
-    throw options.signal.reason;
+  const claim = await nextClaim(api, session, settleMs, options);
+  return claim && attempt(claim, work, conclude);
+}
+
+/** Works on one request after another, until the signal, or until there was none within `waitMs`. */
+export async function work(
+  api: Api,
+  session: string,
+  settleMs: number,
+  fn: Work<unknown>,
+  { log = console.error, waitMs = Infinity, ...options }: WorkOptions = {},
+): Promise<void> {
+  const end: Conclude = (claim, ended) => persist(() => conclude(claim, ended, retryMs(claim)), claim, options, log);
+  while (!options.signal?.aborted) {
+    try {
+      const claim = await nextClaim(api, session, settleMs, { waitMs, ...options });
+      if (claim === undefined) return;
+      const ended = await attempt(claim, fn, end);
+      if ("error" in ended) log(`request ${ended.seq}: attempt ${ended.outcome}`, ended.error);
+    } catch (error) {
+      if (!options.signal?.aborted) throw error;
+      if (error !== options.signal.reason) log("the request could not be given back", error);
+    }
   }
-  return conclude(claim, ended);
+}
+
+/** The time until another attempt, so that a request that always fails leaves room to others. */
+function retryMs(claim: Claim): number {
+  return Math.min(RETRY_MS * 2 ** claim.task.pastAttempts.length, RETRY_MS_MAX);
+}
+
+/** Repeats the end of a claim while the server cannot be reached. */
+async function persist<T>(end: () => Promise<T>, claim: Claim, { signal }: WorkOptions, log: Log): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await end();
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      log(`request ${claim.seq}: its end is not written yet`, error);
+      await sleep(pauseMs(tries) + (error.retryAfterMs ?? 0), signal);
+    }
+  }
+}
+
+type Log = (line: string, error: unknown) => void;
+
+/** Works on a claimed request, and ends the claim. */
+async function attempt<Result>(claim: Claim, work: Work<Result>, end: Conclude): Promise<Outcome<Result>> {
+  try {
+    const ended = await outcomeOf(() => work(claim.task));
+    await claim.settle();
+    if (claim.outer?.aborted && "error" in ended) {
+      await claim.release();
+      throw claim.outer.reason;
+    }
+    return await end(claim, ended);
+  } finally {
+    await claim.settle();
+  }
 }
 
 type Ended<Result> = { result: Result } | { error: unknown };
 
-async function attempt<Result>(work: () => Result | Promise<Result>): Promise<Ended<Result>> {
+type Conclude = <Result>(claim: Claim, ended: Ended<Result>) => Promise<Outcome<Result>>;
+
+async function outcomeOf<Result>(work: () => Result | Promise<Result>): Promise<Ended<Result>> {
   try {
     return { result: await work() };
   } catch (error) {
@@ -87,24 +135,41 @@ async function attempt<Result>(work: () => Result | Promise<Result>): Promise<En
   }
 }
 
-/** Tells the server how the work ended. A result that it does not take is a failure. */
-async function conclude<Result>(claim: Claim, ended: Ended<Result>): Promise<Outcome<Result>> {
-  const { seq } = claim;
-  if (claim.isReleased) return { seq, outcome: "released" };
-  if ("result" in ended) {
-    const { result } = ended;
-    const told = await attempt(() => claim.finish("done", result === undefined ? {} : { result }));
-    if (!("error" in told)) {
-      return claim.lost ? { seq, outcome: "lost", error: claim.lost } : { seq, outcome: "done", result };
-    }
-    const { error } = told;
-    const isRefused = error instanceof UnsupportedValue || (error instanceof Problem && !error.retryable);
-    if (!isRefused) throw error;
-    return conclude(claim, { error });
+/** Ends the claim as the work ended, unless the work has done so. A result that cannot be stored is a failure. */
+async function conclude<Result>(claim: Claim, ended: Ended<Result>, retryInMs?: number): Promise<Outcome<Result>> {
+  if ("error" in ended) {
+    await claim.fail(ended.error, { retryInMs });
+    return seen(claim);
   }
-  const { error } = ended;
-  await claim.finish("failed", { reason: reasonOf(error) });
-  return claim.lost ? { seq, outcome: "lost", error: claim.lost } : { seq, outcome: "failed", error };
+  const written = await outcomeOf(() => claim.finish(ended.result));
+  if (!("error" in written)) return seen(claim);
+  const { error } = written;
+  const isRejected = error instanceof UnsupportedValue || (error instanceof Problem && !error.retryable);
+  if (!isRejected) throw error;
+  return conclude(claim, { error }, retryInMs);
+}
+
+/** How a claim that is over has ended. */
+function seen<Result>({ seq, ended, lost, cancelled }: Claim): Outcome<Result> {
+  if (cancelled !== undefined && ended?.end !== "done") return { seq, outcome: "cancelled", error: cancelled };
+  if (ended === undefined) return { seq, outcome: "lost", error: lost as Problem };
+  if (ended.end === "done") return { seq, outcome: "done", result: ended.result as Result };
+  if (ended.end === "failed") return { seq, outcome: "failed", error: ended.error };
+  return { seq, outcome: "released" };
+}
+
+async function nextClaim(
+  api: Api,
+  session: string,
+  settleMs: number,
+  options: ClaimOptions,
+): Promise<Claim | undefined> {
+  const ttlMs = options.ttlMs ?? TTL_MS;
+  const entry = await nextEntry(api, session, settleMs, options, duration(ttlMs));
+  const claim = entry && new Claim(api, session, entry, ttlMs, options.signal);
+  if (!options.signal?.aborted) return claim;
+  await claim?.release();
+  throw options.signal.reason;
 }
 
 /**
@@ -117,18 +182,18 @@ async function nextEntry(
   settleMs: number,
   { match, waitMs = 0, signal }: ClaimOptions,
   ttl: string,
-): Promise<Entry | undefined> {
+): Promise<Claimed | undefined> {
   const pieces = new Pieces({ limitMs: waitMs, signal });
   const settling = new Deadline(waitMs + settleMs);
   const body = match === undefined ? { ttl } : { ttl, match };
   for (let piece = pieceOf(pieces); ;) {
+    if (signal?.aborted) return piece.isRepeat ? wonBefore(api, session, piece.params, body) : undefined;
     let unanswered: BlackboardError | undefined;
     try {
       const { params } = piece;
-      const claimed = await onceThere(api, session, pieces, async () => {
-        const route = "/v1/sessions/{session}/requests/claim";
-        return (await api.POST(route, { params: { path: { session }, ...params }, body, ...pieces.init })).data;
-      }).catch((error: unknown) => {
+      const claimed = await onceThere(api, session, pieces, () =>
+        claimOnce(api, session, params, body, pieces.init),
+      ).catch((error: unknown) => {
         // There is no session yet.
         if (!Problem.is(error, "condition-not-met")) throw error;
         return undefined;
@@ -136,18 +201,57 @@ async function nextEntry(
       if (claimed || pieces.isOver) return claimed;
       piece = pieceOf(pieces);
     } catch (error) {
+      if (signal?.aborted) return wonBefore(api, session, piece.params, body);
       if (!isRetryable(error) || settling.leftMs === 0) throw error;
       unanswered = error;
       // A repeat that was held had won nothing before. Once the time is over, a piece that is answered at once ends it.
       const isEmpty = piece.isRepeat && piece.params.query.wait !== "0ms" && (pieces.isHeld || isCut(error));
       piece = isEmpty && pieces.isOver ? pieceOf(pieces) : { ...piece, isRepeat: true };
     }
-    await pieces.pause(unanswered);
+    await pieces.pause(unanswered).catch((error: unknown) => {
+      if (!signal?.aborted) throw error;
+    });
   }
 }
 
+/** A claimed request, with its tag. */
+type Claimed = Entry & { etag: string };
+
+type PieceParams = { query: { wait: string }; header: { "Idempotency-Key": string } };
+
+async function claimOnce(
+  api: Api,
+  session: string,
+  params: PieceParams,
+  body: { ttl: string; match?: Record<string, unknown> },
+  init: { signal?: AbortSignal; isPiece?: boolean },
+): Promise<Claimed | undefined> {
+  const route = "/v1/sessions/{session}/requests/claim";
+  return (await api.POST(route, { params: { path: { session }, ...params }, body, ...init })).data;
+}
+
+/**
+ * Returns the claim that a piece had won when its signal was aborted. Under its key, another time to wait is rejected
+ * if the piece had won a claim, and else ends at once.
+ */
+async function wonBefore(
+  api: Api,
+  session: string,
+  params: PieceParams,
+  body: { ttl: string; match?: Record<string, unknown> },
+): Promise<Claimed | undefined> {
+  const init = { isPiece: true };
+  try {
+    return await claimOnce(api, session, { ...params, query: { wait: "0ms" } }, body, init);
+  } catch (error) {
+    if (!Problem.is(error, "idempotency-key-reused")) return undefined;
+  }
+  // If this is not answered either, the claim expires.
+  return claimOnce(api, session, params, body, init).catch(() => undefined);
+}
+
 /** A piece of a wait for a claim. */
-function pieceOf(pieces: Pieces) {
+function pieceOf(pieces: Pieces): { params: PieceParams; isRepeat: boolean } {
   const params = { query: { wait: pieces.wait() }, header: { "Idempotency-Key": newKey() } };
   return { params, isRepeat: false };
 }
@@ -155,123 +259,4 @@ function pieceOf(pieces: Pieces) {
 /** Whether a proxy waited for the server in vain. */
 function isCut(error: BlackboardError): boolean {
   return error instanceof UnexpectedAnswer && error.status === 504;
-}
-
-/** A claim that is held, until it ends. */
-class Claim {
-  readonly seq: number;
-  readonly task: Task;
-  isReleased = false;
-  /** The refusal by which the loss was seen. */
-  lost: Problem | undefined;
-  #fence: number;
-  readonly #controller = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #renewal: Promise<void> = Promise.resolve();
-
-  constructor(
-    readonly api: Api,
-    readonly session: string,
-    entry: Entry,
-    readonly ttlMs: number,
-    readonly outer: AbortSignal | undefined,
-  ) {
-    this.seq = entry.seq;
-    this.#fence = entry.claim?.fence ?? 0;
-    this.task = this.#taskOf(entry);
-    outer?.addEventListener("abort", this.#abort);
-    if (outer?.aborted) this.#abort();
-    this.#renewAfter(ttlMs / 3);
-  }
-
-  /** Ends the renewals, and waits for one under way: it may have a new fence. */
-  async settle(): Promise<void> {
-    this.outer?.removeEventListener("abort", this.#abort);
-    clearTimeout(this.#timer);
-    await this.#renewal;
-    clearTimeout(this.#timer);
-  }
-
-  /** Ends the claim as `done` or `failed`. */
-  async finish(end: "done" | "failed", body: { result?: unknown } | { reason?: unknown }): Promise<void> {
-    if (this.lost !== undefined) return;
-    const params = { path: { session: this.session, seq: this.seq } };
-    await this.#unlessLost(() =>
-      this.api.PUT(`/v1/sessions/{session}/requests/{seq}/${end}`, { params, body: { fence: this.#fence, ...body } }),
-    );
-  }
-
-  async release(): Promise<void> {
-    if (this.isReleased || this.lost !== undefined) return;
-    this.isReleased = true;
-    await this.settle();
-    const params = { path: { session: this.session, seq: this.seq }, query: this.#guard() };
-    await this.#unlessLost(() => this.api.DELETE("/v1/sessions/{session}/requests/{seq}/claim", { params }));
-  }
-
-  #taskOf(entry: Entry): Task {
-    const guard = () => this.#guard();
-    return {
-      seq: entry.seq,
-      item: entry.item,
-      entry,
-      signal: this.#controller.signal,
-      get guard() {
-        return guard();
-      },
-      release: () => this.release(),
-    };
-  }
-
-  #guard(): { claim: number; fence: number } {
-    return { claim: this.seq, fence: this.#fence };
-  }
-
-  #abort = () => this.#controller.abort(this.outer?.reason);
-
-  #renewAfter(ms: number): void {
-    this.#timer = setTimeout(() => (this.#renewal = this.#renew()), Math.min(ms, TIMER_MS_MAX));
-  }
-
-  /** A claim that lapsed is won again, unless another agent has won it since. */
-  async #renew(): Promise<void> {
-    const params = { path: { session: this.session, seq: this.seq }, query: this.#guard() };
-    const body = { ttl: duration(this.ttlMs) };
-    let pauseMs = this.ttlMs / 3;
-    try {
-      await this.#unlessLost(async () => {
-        const { data } = await this.api.PUT("/v1/sessions/{session}/requests/{seq}/claim", { params, body });
-        this.#fence = data.claim.fence;
-      });
-    } catch {
-      // Tried again while the work goes on; its end is told in any case, and fails by the same error.
-      pauseMs = Math.min(pauseMs, AGAIN_MS_MAX);
-    }
-    if (this.lost === undefined && !this.isReleased) this.#renewAfter(pauseMs);
-  }
-
-  async #unlessLost(write: () => Promise<unknown>): Promise<void> {
-    try {
-      await write();
-    } catch (error) {
-      if (!Problem.is(error, ...LOST)) throw error;
-      this.lost = error;
-      this.#controller.abort(error);
-    }
-  }
-}
-
-/** Characters of a reason. */
-const REASON_MAX = 2_000;
-
-/** Returns an error's text, or another thrown value as it is, if it is JSON of the same size. */
-function reasonOf(error: unknown): unknown {
-  if (!(error instanceof Error)) {
-    try {
-      if (jsonText(error).length <= REASON_MAX) return error;
-    } catch {
-      // Its text is the reason.
-    }
-  }
-  return String(error).slice(0, REASON_MAX).toWellFormed();
 }

@@ -6,9 +6,8 @@
  */
 
 import type { Api } from "./client.js";
-import { BlackboardError, NotModified, Problem, RequestFailed, TimeoutError } from "./errors.js";
+import { BlackboardError, Problem, RequestCancelled, RequestFailed, TimeoutError } from "./errors.js";
 import type { Seen } from "./errors.js";
-import { etagOf } from "./etag.js";
 import { jsonText } from "./json.js";
 import { pathText } from "./names.js";
 import type { StatePath } from "./names.js";
@@ -54,8 +53,15 @@ export interface EntriesOptions extends WaitOptions {
 export interface Waits {
   /** Waits until a question is answered, skipped or expired. */
   answer(session: string, seq: number, options?: WaitOptions): Promise<Entry>;
-  /** Waits until a request is done. Throws `RequestFailed` once its attempts have failed. */
+  /** Waits until a request is done, has failed or was cancelled. */
+  ended(session: string, seq: number, options?: WaitOptions): Promise<Entry>;
+  /** Waits until a request is done. Throws `RequestFailed` or `RequestCancelled` if it ends otherwise. */
   done(session: string, seq: number, options?: WaitOptions): Promise<Entry>;
+  /**
+   * Waits until a request is cancelled. Throws `RequestFailed` if it fails, and the problem `condition-not-met` if it
+   * is done.
+   */
+  cancelled(session: string, seq: number, options?: WaitOptions): Promise<Entry>;
   /** Waits until a path of the state exists, is absent, or has this value; returns the value. */
   state(
     session: string,
@@ -74,7 +80,21 @@ export function waits(api: Api): Waits {
         const params = { path: { session, seq }, query: { until: "answered" as const, wait: pieces.wait() } };
         return { found: (await api.GET("/v1/sessions/{session}/questions/{seq}", { params, ...pieces.init })).data };
       }),
-    done: (session, seq, options) => waitForEnd(api, session, seq, options),
+    ended: (session, seq, options) => waitForEnd(api, session, seq, options),
+    done: async (session, seq, options) => {
+      const ended = await waitForEnd(api, session, seq, options);
+      if (ended.cancelled !== undefined) throw new RequestCancelled(ended);
+      if (ended.failed !== undefined) throw new RequestFailed(ended);
+      return ended;
+    },
+    cancelled: async (session, seq, options) => {
+      const ended = await waitForEnd(api, session, seq, options);
+      if (ended.cancelled !== undefined) return ended;
+      if (ended.failed !== undefined) throw new RequestFailed(ended);
+      // A done one is never cancelled; the server's problem says so.
+      const params = { path: { session, seq }, query: { until: "cancelled" as const } };
+      return (await api.GET("/v1/sessions/{session}/requests/{seq}", { params })).data;
+    },
     state: async (session, path, until, options) => {
       const condition = typeof until === "string" ? until : `equals:${jsonText(until.equals)}`;
       return poll(options, (pieces) =>
@@ -181,27 +201,18 @@ export async function onceThere<T>(api: Api, session: string, pieces: Pieces, re
   return read();
 }
 
-/** A request can end in two ways, which no condition has in one; its tag changes in both. */
-async function waitForEnd(api: Api, session: string, seq: number, options?: WaitOptions): Promise<Entry> {
-  let tag: string | undefined;
-  const read = async (pieces: Pieces) => {
-    const changed = tag === undefined ? {} : { query: { wait: pieces.wait() }, header: { "If-None-Match": tag } };
-    const params = { path: { session, seq }, ...changed };
-    const { data, response } = await api.GET("/v1/sessions/{session}/requests/{seq}", { params, ...pieces.init });
-    if (data.done !== undefined) return { found: data };
-    if (data.failed !== undefined) throw new RequestFailed(data);
-    tag = etagOf(response);
-    pieces.seen = { current: data, revision: Number(response.headers.get("Blackboard-Revision")) };
-    return undefined;
-  };
+/** Waits until a request has ended. A first read shows what there is, if no wait is answered. */
+function waitForEnd(api: Api, session: string, seq: number, options?: WaitOptions): Promise<Entry> {
+  const path = { session, seq };
   return poll(options, async (pieces) => {
-    const found = tag === undefined ? await read(pieces) : undefined;
-    try {
-      return found ?? (await read(pieces));
-    } catch (error) {
-      if (!(error instanceof NotModified)) throw error;
-      return undefined;
+    const read = (query: { until?: "ended"; wait?: string }) =>
+      api.GET("/v1/sessions/{session}/requests/{seq}", { params: { path, query }, ...pieces.init });
+    if (pieces.seen.current === undefined) {
+      const { data, response } = await read({});
+      if ((data.done ?? data.failed ?? data.cancelled) !== undefined) return { found: data };
+      pieces.seen = { current: data, revision: Number(response.headers.get("Blackboard-Revision")) };
     }
+    return { found: (await read({ until: "ended", wait: pieces.wait() })).data };
   });
 }
 

@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import { ConnectionFailed, Problem } from "agent-blackboard";
 import type { Client } from "agent-blackboard";
 
-import { append, numbers, startServer, steps } from "./server.js";
+import { aborted, append, numbers, signalled, startServer, steps } from "./server.js";
 
 const REQUESTS = "/v1/sessions/{session}/requests";
 const session = "work";
@@ -22,13 +22,6 @@ async function entry(client: Client, seq = 1) {
 
 function unwanted(): never {
   assert.fail("there is nothing to work on");
-}
-
-/** Returns a promise and what resolves it. */
-function signalled(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((resolved) => (resolve = resolved));
-  return { promise, resolve };
 }
 
 test("the next request that matches is worked on and done", async (t) => {
@@ -165,7 +158,7 @@ describe("claims and their time", { concurrency: true }, () => {
         body: {},
       });
       await assert.rejects(write, (error) => Problem.is(error, "stale-fence"));
-      await new Promise((resolve) => task.signal.addEventListener("abort", resolve));
+      await aborted(task.signal);
       assert(Problem.is(task.signal.reason, "stale-fence"));
     });
     assert(ended?.outcome === "lost");

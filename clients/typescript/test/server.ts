@@ -38,6 +38,11 @@ export class BoardServer {
     return join(this.home, "data");
   }
 
+  get isRunning(): boolean {
+    const process = this.#process;
+    return process !== undefined && process.exitCode === null && process.signalCode === null;
+  }
+
   async start(): Promise<void> {
     const listen = `127.0.0.1:${this.port}`;
     const flags = ["serve", "--listen", listen, "--data", this.data, "--log", "info", ...this.flags];
@@ -54,7 +59,7 @@ export class BoardServer {
 
   async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const process = this.#process;
-    if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
+    if (process === undefined || !this.isRunning) return;
     const ended = once(process, "exit");
     process.kill(signal);
     await ended;
@@ -109,4 +114,16 @@ export async function steps(client: Client, session: string): Promise<Record<str
 /** Returns the whole numbers before one. */
 export function numbers(count: number): number[] {
   return Array.from({ length: count }, (_, n) => n);
+}
+
+/** Returns a promise and what resolves it. */
+export function signalled(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((resolved) => (resolve = resolved));
+  return { promise, resolve };
+}
+
+/** Waits until a signal is aborted, if it is not yet. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
-import { Problem, RequestFailed, TimeoutError } from "agent-blackboard";
+import { Problem, RequestCancelled, RequestFailed, TimeoutError } from "agent-blackboard";
 import type { Client } from "agent-blackboard";
 
 import { append, startServer } from "./server.js";
@@ -82,7 +82,7 @@ test("a wait beyond its limit tells what there is", async (t) => {
 });
 
 test("a request is waited for until it is done", async (t) => {
-  const { client, waits, isWaiting } = await watched(t, /requests\/1\?wait/);
+  const { client, waits, isWaiting } = await watched(t, /until=ended/);
   await client.POST("/v1/sessions/{session}/requests", { params: { path: { session } }, body: {} });
   const done = waits.waitFor.done(session, 1);
   await isWaiting;
@@ -110,6 +110,20 @@ test("a request that failed ends the wait", async (t) => {
   const claim = { params: { path: { session, seq: 2 } }, body: { ttl: "10ms" } };
   await client.PUT("/v1/sessions/{session}/requests/{seq}/claim", claim);
   await assert.rejects(client.waitFor.done(session, 2), /request 2 has failed: no reason given/);
+});
+
+test("a request that was cancelled ends the wait", async (t) => {
+  const { client, waits, isWaiting } = await watched(t, /until=ended/);
+  const { requests } = client.session(session);
+  const seq = await requests.submit({});
+  const done = assert.rejects(waits.waitFor.done(session, seq), (error) => {
+    return error instanceof RequestCancelled && error.message === "request 1 was cancelled: no reason given";
+  });
+  await isWaiting;
+  const [ended, cancelled] = [client.waitFor.ended(session, seq), client.waitFor.cancelled(session, seq)];
+  await requests.cancel(seq);
+  await done;
+  assert.deepEqual(await ended, await cancelled);
 });
 
 test("a value of the state is waited for", async (t) => {
