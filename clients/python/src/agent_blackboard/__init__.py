@@ -8,11 +8,13 @@ from ._async.history import AsyncCheckpoints
 from ._async.lease import AsyncLease
 from ._async.logs import AsyncLog, AsyncMemory
 from ._async.questions import AsyncQuestions
-from ._async.requests import AsyncRequests, AsyncTask
+from ._async.requests import AsyncRequests
 from ._async.screenshots import AsyncScreenshots
 from ._async.session import AsyncSession
 from ._async.state import AsyncState
+from ._async.tasks import AsyncTask
 from ._async.transactions import AsyncTransaction
+from ._async.worker import AsyncWorker
 from ._problems import *  # noqa: F403
 from ._sync.agents import Agents
 from ._sync.blobs import Blobs
@@ -21,11 +23,13 @@ from ._sync.history import Checkpoints
 from ._sync.lease import Lease
 from ._sync.logs import Log, Memory
 from ._sync.questions import Questions
-from ._sync.requests import Requests, Task
+from ._sync.requests import Requests
 from ._sync.screenshots import Screenshots
 from ._sync.session import Session
 from ._sync.state import State
+from ._sync.tasks import Task
 from ._sync.transactions import Transaction
+from ._sync.worker import Worker
 from ._version import __version__ as __version__
 from ._wire import ReadOptions, WriteOptions, path
 from .errors import (
@@ -44,6 +48,8 @@ from .errors import (
     LeaseLost,
     NotFound,
     Problem,
+    RequestCancelled,
+    RequestFailed,
     TooLarge,
     Unavailable,
     UnexpectedAnswer,
@@ -75,6 +81,7 @@ __all__ = [
     "AsyncState",
     "AsyncTask",
     "AsyncTransaction",
+    "AsyncWorker",
     "BadRequest",
     "BlackboardError",
     "Blob",
@@ -105,6 +112,8 @@ __all__ = [
     "Prompt",
     "Questions",
     "ReadOptions",
+    "RequestCancelled",
+    "RequestFailed",
     "Requests",
     "ResponsesPart",
     "Screenshots",
@@ -121,6 +130,7 @@ __all__ = [
     "UnsupportedRequest",
     "UnsupportedValue",
     "WaitTimedOut",
+    "Worker",
     "WriteOptions",
     "Written",
     "path",

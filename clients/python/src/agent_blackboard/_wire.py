@@ -6,7 +6,7 @@ import json
 import math
 import random
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,6 +19,8 @@ WAIT_PIECE: Final = 25.0
 
 Seconds = float | timedelta | str
 """A duration: seconds, a timedelta, or text as the contract has it (`500ms`, `30s`, `2h`)."""
+Time = datetime | Seconds
+"""A time: a datetime with a time zone, text as RFC 3339 has it, or the duration until then."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -170,6 +172,22 @@ def duration(value: Seconds) -> str:
     if math.isinf(number):
         raise UnsupportedValue("a duration that is sent must be finite")
     return f"{int(number)}s" if number == int(number) else f"{max(round(number * 1000), 1)}ms"
+
+
+def moment(value: Time) -> str:
+    """A time as the contract writes it, or the duration until then. The server checks text."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, datetime):
+        return duration(value)
+    if value.tzinfo is None:
+        raise UnsupportedValue(f"a time needs a time zone, as in datetime.now(timezone.utc), not {value!r}")
+    return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values without those that are None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _parsed(text: str) -> float:

@@ -7,9 +7,15 @@ of the codes, `_problems`, from the server's table of errors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from ._problem import *  # noqa: F403
 from ._problem import BlackboardError, ConditionRefused, Problem
 from ._problems import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from .values import Entry
 
 
 class UnsupportedValue(BlackboardError, ValueError):
@@ -41,6 +47,46 @@ class ConditionImpossible(ConditionRefused):
     def of(cls, unmet: Problem) -> ConditionImpossible:
         """Returns the same problem as a ConditionImpossible."""
         return cls(unmet.status, unmet.body, unmet.headers)
+
+
+class _RequestEnded(ConditionImpossible):
+    """A request that ended otherwise than a wait was for."""
+
+    _end = ""
+    _told = ""
+
+    def __init__(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        from .values import Members, entry
+
+        super().__init__(status, body, headers)
+        self.entry: Entry = entry(Members(self.current), self.etag)
+        """The request as it ended."""
+        self.reason: Any = (self.entry.raw[self._end]).get("reason")
+        """The reason, if one was given."""
+        told = "no reason given" if self.reason is None else self.reason
+        self.args = (f"request {self.entry.seq} {self._told}: {told}",)
+
+
+class RequestFailed(_RequestEnded):
+    """A request that a wait was for has failed: its attempts are spent, or its deadline has passed."""
+
+    _end = "failed"
+    _told = "has failed"
+
+
+class RequestCancelled(_RequestEnded):
+    """A request that a wait was for was cancelled."""
+
+    _end = "cancelled"
+    _told = "was cancelled"
+
+
+def request_ended(unmet: Problem) -> Problem:
+    """The exception for a wait that was not met, which names the end of the request if it has one."""
+    for kind in (RequestFailed, RequestCancelled):
+        if isinstance(unmet.current, dict) and isinstance(unmet.current.get(kind._end), dict):
+            return kind(unmet.status, unmet.body, unmet.headers)
+    return unmet
 
 
 class UnexpectedAnswer(BlackboardError):

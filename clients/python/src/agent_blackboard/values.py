@@ -88,6 +88,26 @@ class Entry:
         return self.raw.get("failed")
 
     @property
+    def cancelled(self) -> dict[str, Any] | None:
+        """The end of a request that was cancelled: reason, agent, at."""
+        return self.raw.get("cancelled")
+
+    @property
+    def cancel(self) -> dict[str, Any] | None:
+        """The cancellation of a request that is still claimed, which ends with the claim: reason, agent, at."""
+        return self.raw.get("cancel")
+
+    @property
+    def in_review(self) -> dict[str, Any] | None:
+        """The result of a request that waits for a verdict: agent, at, fence, result."""
+        return self.raw.get("in_review")
+
+    @property
+    def past_attempts(self) -> list[dict[str, Any]]:
+        """The last claims of a request that ended without success, oldest first: agent, from, to, outcome, reason."""
+        return list(self.raw.get("past_attempts", []))
+
+    @property
     def image(self) -> dict[str, Any] | None:
         """The stored image of a screenshot: url, media_type, bytes, sha256, width, height."""
         return self.raw.get("image")

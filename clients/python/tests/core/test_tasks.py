@@ -37,7 +37,7 @@ def test_a_request_is_held_and_finished_by_a_block(session: Any) -> None:
 def test_a_result_is_kept(session: Any) -> None:
     session.requests.submit("one")
     with session.requests.next() as task:
-        task.done({"answer": 42})
+        task.finish({"answer": 42})
     assert session.requests.wait(1, wait=1).done["result"] == {"answer": 42}
 
 
@@ -51,7 +51,7 @@ def test_an_exception_fails_the_request_until_its_attempts_are_spent(session: An
     assert found.failure["reason"] == "ZeroDivisionError: division by zero"
     session.requests.retry(1)
     with session.requests.next() as task:
-        task.failed("no")
+        task.fail("no")
     with session.requests.next() as task:
         task.release()
     assert session.requests.get(1).claim is None
@@ -146,7 +146,7 @@ def test_requests_wait_for_each_other(session: Any) -> None:
     second = session.requests.submit({"n": 2}, after=[first]).seq
     assert session.requests.claim_next({"n": 2}) is None
     session.requests.claim(first)
-    session.requests.done(first)
+    session.requests.finish(first)
     assert session.requests.claim_next().seq == second
 
 

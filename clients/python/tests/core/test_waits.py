@@ -85,7 +85,7 @@ def test_waits_go_on_over_a_proxy_that_cuts_them(
         with later(gateway, 1, lambda: other.questions.answer(1, "The third")):
             assert session.questions.ask("Which one?", wait=60) == "The third"
         submitted = session.requests.submit({"n": 1}).seq
-        with later(gateway, 1, lambda: (other.requests.claim(submitted), other.requests.done(submitted))):
+        with later(gateway, 1, lambda: (other.requests.claim(submitted), other.requests.finish(submitted))):
             assert session.requests.wait(submitted, wait=60).done is not None
         session.agents.put("Host", {})
         with later(gateway, 1, lambda: other.agents.set_status("Host", "PENDING")):

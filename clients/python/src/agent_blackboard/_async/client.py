@@ -83,6 +83,12 @@ class AsyncClient:
         other.timeout = self.timeout if timeout is None else timeout
         return other
 
+    def interruptible(self) -> Self:
+        """A client with connections of its own, whose waits `transport.interrupt()` ends; to be closed."""
+        other = copy.copy(self)
+        other._transport = self._transport.interruptible()
+        return other
+
     def session(self, name: str, agent: str | None = None) -> AsyncSession:
         """A session by name. Nothing is sent; the first write makes the session."""
         return AsyncSession(self if agent is None else self.with_options(agent=agent), name)

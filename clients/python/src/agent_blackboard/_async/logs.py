@@ -32,6 +32,8 @@ class Filters(TypedDict, total=False):
     trajectory_key: str
     contains: str
     pending: bool
+    in_review: bool
+    """Requests that wait for a verdict."""
     keys: Iterable[str]
     """The only members that are shown."""
     images: Literal["inline", "url", "none"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -26,14 +26,25 @@ class AsyncQuestions(AsyncLog):
         *,
         expires: Seconds | None = None,
         default: Any = None,
-        **options: Unpack[WriteOptions],
+        options: Iterable[str] | None = None,
+        strict_options: bool = False,
+        **write: Unpack[WriteOptions],
     ) -> Appended:
-        """Post a question without waiting. After `expires` the server answers it with `default`."""
-        item = {"question": question} if isinstance(question, str) else dict(question)
+        """Post a question without waiting. After `expires` the server answers it with `default`.
+
+        `options` are choices that are offered; with `strict_options` no other answer is accepted.
+        """
+        item: dict[str, Any] = {"question": question} if isinstance(question, str) else dict(question)
+        if isinstance(options, str):
+            raise UnsupportedValue("options are several texts, not one")
+        if options is not None:
+            item["options"] = list(options)
+        if strict_options:
+            item["strict_options"] = True
         if default is not None and len(quote(json_text(default))) > DEFAULT_MAX:
             raise UnsupportedValue(f"a default must have at most {DEFAULT_MAX >> 10} KiB, percent-encoded")
         params = {"expires": None if expires is None else duration(expires), "default": default}
-        return await self._append(item, params, options)
+        return await self._append(item, params, write)
 
     async def ask(
         self,
@@ -41,15 +52,19 @@ class AsyncQuestions(AsyncLog):
         *,
         wait: Seconds = 600.0,
         default: str | None = None,
-        **options: Unpack[WriteOptions],
+        options: Iterable[str] | None = None,
+        strict_options: bool = False,
+        **write: Unpack[WriteOptions],
     ) -> str | None:
-        """Post a question and wait for its answer; None where it was skipped.
+        """Post a question and wait for its answer; None where it was skipped. `options` are as for `post`.
 
         With a `default` the question expires after `wait` and that is the answer, here and on the board. Without one
         ConditionNotMet, a TimeoutError, is raised, and the question stays open.
         """
         expires = None if default is None else wait
-        posted = await self.post(question, expires=expires, default=default, **options)
+        posted = await self.post(
+            question, expires=expires, default=default, options=options, strict_options=strict_options, **write
+        )
         # The server sets the default itself, within a second of the time limit unless it is away then.
         patience = seconds(wait) + (0.0 if default is None else 30.0)
         answered = await self.wait_answered(posted.seq, patience)

@@ -3,89 +3,22 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from typing_extensions import Unpack
+from typing_extensions import Unpack, deprecated
 
-from .._backend import AsyncTicker
-from .._wire import UNSET, CallOptions, Seconds, WriteOptions, duration, seconds
-from ..errors import BlackboardError, ConditionNotMet, Conflict, NotFound, SessionNotFound
+from .._wire import CallOptions, Seconds, Time, WriteOptions, duration, moment, seconds, without_none
+from ..errors import BlackboardError, ConditionImpossible, ConditionNotMet, SessionNotFound, request_ended
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
-from .transactions import AsyncTransaction
+from .tasks import AsyncTask
+from .worker import AsyncWorker, reason
 
 logger = logging.getLogger("agent_blackboard")
-
-
-class AsyncTask:
-    """A request that this worker holds. `fence` guards writes: `append(…, claim=task.seq, fence=task.fence)`."""
-
-    def __init__(self, requests: AsyncRequests, held: Entry, agent: str | None) -> None:
-        claim = held.claim or {}
-        self._requests = requests
-        self._agent = agent
-        self.entry = held
-        self.seq = held.seq
-        self.item = held.item
-        self.agent = str(claim.get("agent"))
-        self.fence = int(claim["fence"])
-        self.lost = False
-        """Whether the claim lapsed or another worker has it: stop, and write nothing more."""
-        self.ended = False
-        """Whether the task was finished, failed or given back."""
-
-    @property
-    def guard(self) -> WriteOptions:
-        """Options that refuse a write once the claim is not held any more: `append(item, **task.guard)`."""
-        return WriteOptions(claim=self.seq, fence=self.fence)
-
-    async def done(self, result: Any = None) -> Written:
-        """Finish the request. Raises StaleFence where the claim was lost."""
-        self.ended = True
-        return await self._requests.done(self.seq, self.fence, result, agent=self._agent)
-
-    def finishing(self, result: Any = UNSET) -> AsyncTransaction:
-        """A transaction that also finishes the request: both are one commit, so a kill repeats neither."""
-
-        def committed() -> None:
-            self.ended = True
-
-        options = WriteOptions() if self._agent is None else WriteOptions(agent=self._agent)
-        made = AsyncTransaction(self._requests.session, options, committed)
-        return made.done(self.seq, self.fence, result)
-
-    async def failed(self, reason: Any = None) -> Written:
-        """Fail the request: it is claimable again until its attempts are spent."""
-        self.ended = True
-        return await self._requests.failed(self.seq, self.fence, reason, agent=self._agent)
-
-    async def release(self) -> None:
-        """Give the request back. Does nothing where the claim was lost."""
-        self.ended = True
-        try:
-            await self._requests.release(self.seq, agent=self._agent, claim=self.seq, fence=self.fence)
-        except (Conflict, NotFound):
-            self.lost = True
-
-    async def renew(self, ttl: Seconds, timeout: float | None = None) -> bool:
-        """Renew the claim; False where it was lost."""
-        try:
-            receipt = await self._requests.claim(
-                self.seq, ttl, agent=self._agent, timeout=timeout, claim=self.seq, fence=self.fence
-            )
-        except (Conflict, NotFound):
-            self.lost = True
-        except BlackboardError as error:
-            logger.warning("the claim on request %d was not renewed: %s", self.seq, error)
-        else:
-            if receipt.raw["claim"]["fence"] != self.fence:
-                # It lapsed, so another worker may have had it in between.
-                self.lost = True
-                await self._requests.release(self.seq, agent=self._agent)
-        return not self.lost
 
 
 class AsyncRequests(AsyncLog):
@@ -97,11 +30,58 @@ class AsyncRequests(AsyncLog):
         *,
         after: Iterable[int] | None = None,
         attempts: int | None = None,
+        priority: int | None = None,
+        not_before: Time | None = None,
+        deadline: Time | None = None,
+        review: bool = False,
         **options: Unpack[WriteOptions],
     ) -> Appended:
-        """Append a request that is claimable when the requests `after` are done, and fails after so many attempts."""
+        """Append a request that is claimable when the requests `after` are done, and fails after so many attempts.
+
+        Of those that can be claimed, the one with the highest `priority` (-100 to 100) is next, then the oldest. It
+        cannot be claimed before `not_before`, and fails at its `deadline`. With `review` its result is done once
+        another agent accepts it.
+        """
         body = dict(item) if isinstance(item, Mapping) else item
-        return await self._append(body, {"after": after, "attempts": attempts}, options)
+        terms = {
+            "after": after,
+            "attempts": attempts,
+            "priority": priority,
+            "not_before": None if not_before is None else moment(not_before),
+            "deadline": None if deadline is None else moment(deadline),
+            "review": review or None,
+        }
+        return await self._append(body, terms, options)
+
+    def worker(
+        self,
+        function: Callable[[AsyncTask], Awaitable[Any]],
+        match: Mapping[str, Any] | None = None,
+        *,
+        ttl: Seconds = 60.0,
+        wait: Seconds = math.inf,
+        agent: str | None = None,
+    ) -> AsyncWorker:
+        """A worker that calls the function with each request whose members equal `match`, one at a time.
+
+        What the function returns is the request's result. An exception is logged and fails the attempt, with its text
+        as the reason; the request is tried again after 1 s, doubled by each past attempt, up to 5 min. The claim is
+        renewed at every third of `ttl`. Once the request is cancelled or its claim is lost, `task.cancelled` is true,
+        and a coroutine is cancelled. The worker ends when no request came within `wait`.
+        """
+        return AsyncWorker(self, function, match, ttl, wait, agent)
+
+    async def work(
+        self,
+        function: Callable[[AsyncTask], Awaitable[Any]],
+        match: Mapping[str, Any] | None = None,
+        *,
+        ttl: Seconds = 60.0,
+        wait: Seconds = math.inf,
+        agent: str | None = None,
+    ) -> None:
+        """Run a `worker` until a signal, or the end of a `wait` in which no request came."""
+        await self.worker(function, match, ttl=ttl, wait=wait, agent=agent).run()
 
     @asynccontextmanager
     async def next(
@@ -121,25 +101,17 @@ class AsyncRequests(AsyncLog):
         if task is None:
             yield None
             return
-        third = seconds(ttl) / 3
-
-        async def renew() -> bool:
-            return not task.ended and await task.renew(ttl, third)
-
-        ticker = AsyncTicker(third, renew)
         try:
-            yield task
+            async with task.kept(ttl):
+                yield task
         except Exception as error:
-            await ticker.stop()
             await self._end(task, error)
             raise
         except BaseException:
-            await ticker.stop()
             await self._end(task, None)
             raise
-        await ticker.stop()
         if not task.ended:
-            await task.done()
+            await task.finish()
 
     async def _end(self, task: AsyncTask, error: Exception | None) -> None:
         """Fail or give back a task whose block was left by an exception, which stays the one that is raised."""
@@ -149,7 +121,7 @@ class AsyncRequests(AsyncLog):
             if error is None:
                 await task.release()
             else:
-                await task.failed(f"{type(error).__name__}: {error}")
+                await task.fail(reason(error))
         except BlackboardError as second:
             logger.warning("request %d was not released, its claim will expire: %s", task.seq, second)
 
@@ -195,32 +167,74 @@ class AsyncRequests(AsyncLog):
         """Give a claim back."""
         return written(await self.session.request("DELETE", f"{self.path}/{int(seq)}/claim", **options))
 
-    async def done(
+    async def finish(
         self, seq: int, fence: int | None = None, result: Any = None, **options: Unpack[CallOptions]
     ) -> Written:
         """Finish a request."""
-        return await self._put(seq, "done", _without_none({"fence": fence, "result": result}), options)
+        return await self._put(seq, "done", {"fence": fence, "result": result}, options)
 
+    async def fail(
+        self,
+        seq: int,
+        fence: int | None = None,
+        reason: Any = None,
+        *,
+        retry_in: Seconds | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Written:
+        """Fail a request's present attempt: it is claimable again, after `retry_in`, until its attempts are spent."""
+        pause = None if retry_in is None else duration(retry_in)
+        return await self._put(seq, "failed", {"fence": fence, "reason": reason, "retry_in": pause}, options)
+
+    @deprecated("use finish")
+    async def done(
+        self, seq: int, fence: int | None = None, result: Any = None, **options: Unpack[CallOptions]
+    ) -> Written:
+        """The former name of `finish`."""
+        return await self.finish(seq, fence, result, **options)
+
+    @deprecated("use fail")
     async def failed(
         self, seq: int, fence: int | None = None, reason: Any = None, **options: Unpack[CallOptions]
     ) -> Written:
-        """Fail a request's present attempt."""
-        return await self._put(seq, "failed", _without_none({"fence": fence, "reason": reason}), options)
+        """The former name of `fail`."""
+        return await self.fail(seq, fence, reason, **options)
 
-    async def retry(self, seq: int, **options: Unpack[WriteOptions]) -> Written:
-        """Make a failed request claimable again, with its attempts anew."""
-        return written(await self.session.request("POST", f"{self.path}/{int(seq)}/retry", **options))
+    async def cancel(self, seq: int, reason: Any = None, **options: Unpack[CallOptions]) -> Written:
+        """Cancel a request. One that is claimed ends with its claim, or at once by a second cancellation."""
+        return await self._put(seq, "cancelled", {"reason": reason}, options)
+
+    async def verdict(
+        self, seq: int, accept: bool, *, fence: int, reason: Any = None, **options: Unpack[CallOptions]
+    ) -> Written:
+        """Accept or refuse the result of a request in review, whose `in_review` has the fence.
+
+        Raises Forbidden for the agent that did the request. One that was refused is a failed attempt.
+        """
+        return await self._put(seq, "verdict", {"accept": accept, "fence": fence, "reason": reason}, options)
+
+    async def retry(self, seq: int, *, deadline: Time | None = None, **options: Unpack[WriteOptions]) -> Written:
+        """Make a failed or cancelled request claimable again, with its attempts anew and without its old deadline."""
+        body = {} if deadline is None else {"deadline": moment(deadline)}
+        return written(await self.session.request("POST", f"{self.path}/{int(seq)}/retry", json=body, **options))
 
     async def wait(
-        self, seq: int, until: Literal["claimed", "done", "failed"] = "done", wait: Seconds = 600.0
+        self,
+        seq: int,
+        until: Literal["claimed", "done", "failed", "cancelled", "ended"] = "done",
+        wait: Seconds = 600.0,
     ) -> Entry:
-        """The request when it is claimed, done or failed. Raises ConditionNotMet, a TimeoutError."""
-        answer = await self.session.until(f"{self.path}/{int(seq)}", until, wait)
+        """The request when it is claimed, done, failed or cancelled; `ended` is any of the last three.
+
+        Raises ConditionNotMet, a TimeoutError, if none is so in time. Raises RequestFailed or RequestCancelled, with
+        the reason, as soon as such an end makes the condition impossible.
+        """
+        try:
+            answer = await self.session.until(f"{self.path}/{int(seq)}", until, wait)
+        except (ConditionImpossible, ConditionNotMet) as unmet:
+            raise request_ended(unmet) from unmet.__cause__
         return entry(answer.json(), answer.etag)
 
     async def _put(self, seq: int, verb: str, body: dict[str, Any], options: CallOptions) -> Written:
-        return written(await self.session.request("PUT", f"{self.path}/{int(seq)}/{verb}", json=body, **options))
-
-
-def _without_none(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if value is not None}
+        path = f"{self.path}/{int(seq)}/{verb}"
+        return written(await self.session.request("PUT", path, json=without_none(body), **options))

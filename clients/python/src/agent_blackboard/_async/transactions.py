@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self, Unpack
 
-from .._wire import UNSET, Seconds, Unset, WriteOptions, duration
+from .._wire import UNSET, Seconds, Unset, WriteOptions, duration, without_none
 from ..errors import ConditionFailed
 from ..images import Image
 from ..values import TransactionResult
@@ -88,9 +88,13 @@ class AsyncTransaction:
         self._conditions.append({"revision": revision})
         return self
 
-    def append(self, log: str, item: Mapping[str, Any] | str) -> Self:
-        """Append an item to a log: `questions`, …, or `agents/NAME/memory`."""
-        return self._then({"append": log, "item": dict(item) if isinstance(item, Mapping) else {"text": item}})
+    def append(self, log: str, item: Mapping[str, Any] | str, **terms: Any) -> Self:
+        """Append an item to a log: `questions`, …, or `agents/NAME/memory`.
+
+        `terms` are those of a request or question as the contract has them: `priority=5`, `not_before="10m"`, ….
+        """
+        made = dict(item) if isinstance(item, Mapping) else {"text": item}
+        return self._then({"append": log, "item": made, **without_none(terms)})
 
     def append_screenshot(self, image: Image, *, metadata: Any = None, image_path: str | None = None) -> Self:
         """Append an image from a path, bytes or a PIL image. A step names it by the same `image_path`."""
@@ -124,6 +128,14 @@ class AsyncTransaction:
         """Finish a request."""
         fenced = {} if fence is None else {"fence": fence}
         return self._then({"done": seq, **fenced, **({} if isinstance(result, Unset) else {"result": result})})
+
+    def cancel(self, seq: int, reason: Any = None) -> Self:
+        """Cancel a request."""
+        return self._then(without_none({"cancel": seq, "reason": reason}))
+
+    def verdict(self, seq: int, accept: bool, fence: int | None = None, reason: Any = None) -> Self:
+        """Accept or refuse a result that is in review."""
+        return self._then(without_none({"verdict": seq, "accept": accept, "fence": fence, "reason": reason}))
 
     def answer(self, seq: int, text: str) -> Self:
         """Answer a question."""

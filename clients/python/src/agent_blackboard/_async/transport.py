@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +31,8 @@ SERVER_SECONDS = 5.0
 PASSING = frozenset({429, 502, 503, 504})
 """The statuses of proxies that may go away by themselves."""
 READS = frozenset({"GET", "HEAD"})
+CONNECTED = frozenset({"connection.connect_tcp.complete", "connection.start_tls.complete"})
+"""The events of httpcore that have a new connection."""
 # Refusals that an older or newer server gives to calls of this client.
 SESSION = re.compile(r"/v1/sessions/[^/]")
 FOREIGN = frozenset({"route-not-found", "method-not-allowed", "unknown-parameter", "unknown-field"})
@@ -70,9 +73,17 @@ class AsyncTransport:
         retry: bool,
         headers: Mapping[str, str] | None,
         verify: Any,
+        interruptible: bool = False,
     ) -> None:
         self.url = checked_url(url)
         self.retry = retry
+        self.interrupted = False
+        """Whether no wait goes on any more."""
+        self._socket: Any = None
+        """The connection opened last, of a transport that can be interrupted."""
+        self._options = {"connect_timeout": connect_timeout, "retry": retry, "headers": headers, "verify": verify}
+        self._token = token
+        self._can_be_interrupted = interruptible
         self._connect_timeout = connect_timeout
         self._compatible = False
         every = {"User-Agent": f"agent-blackboard/{__version__}", **(headers or {})}
@@ -80,7 +91,37 @@ class AsyncTransport:
             every["Authorization"] = f"Bearer {checked_token(token)}"
         # Certificates are loaded for TLS only: that takes longer than a call.
         checked = verify if self.url.startswith("https:") else False
-        self.http = httpx.AsyncClient(base_url=self.url, headers=every, verify=checked, follow_redirects=False)
+        # A connection for each request: only one that is new is known to `interrupt`.
+        limits = httpx.Limits(max_keepalive_connections=0) if interruptible else httpx.Limits()
+        self.http = httpx.AsyncClient(
+            base_url=self.url, headers=every, verify=checked, follow_redirects=False, limits=limits
+        )
+
+    def interruptible(self) -> AsyncTransport:
+        """Connections of the same kind for one call at a time, which another thread or a signal may interrupt."""
+        return AsyncTransport(self.url, self._token, **self._options, interruptible=True)
+
+    def interrupt(self) -> None:
+        """End the waits of this transport. A claim that was won meanwhile is still found."""
+        self.interrupted = True
+        self._shut()
+
+    def _shut(self) -> None:
+        # A close would leave a thread that reads in its read.
+        with suppress(OSError, AttributeError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _extensions(self) -> dict[str, Any]:
+        # After an interruption the client asks what came of the request that was cut.
+        is_last = self.interrupted
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event in CONNECTED:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self.interrupted and not is_last:
+                    self._shut()
+
+        return {"trace": trace} if self._can_be_interrupted else {}
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -122,6 +163,7 @@ class AsyncTransport:
                 content=content,
                 headers=call.headers,
                 timeout=self._timeouts(call, deadline),
+                extensions=self._extensions(),
             ) as response:
                 if response.status_code >= 300 and response.status_code != 304:
                     raise refusal(call, response, await self._body(response, deadline))

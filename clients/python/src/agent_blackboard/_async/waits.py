@@ -86,7 +86,7 @@ class AsyncWait:
                 self._backoff = Backoff()
 
     def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.0)
+        return 0.0 if self._transport.interrupted else max(self._deadline - time.monotonic(), 0.0)
 
     def _piece(self) -> float:
         return min(self._left(), WAIT_PIECE) if self._next is None else self._next
@@ -122,6 +122,6 @@ class AsyncWait:
         pause, left = self._backoff.pause(getattr(failure, "retry_after", None)), self._left()
         if left > 0:
             pause = min(pause, left)
-        elif piece == 0 and time.monotonic() + pause >= self._limit:
+        elif piece == 0 and (self._transport.interrupted or time.monotonic() + pause >= self._limit):
             raise WaitTimedOut(f"the wait is over, and its last request failed: {failure}", self._call.key) from failure
         await async_sleep(pause)
