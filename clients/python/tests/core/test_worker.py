@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -319,6 +320,19 @@ def test_a_worker_goes_on_over_cuts_and_lost_answers(url: str, session_name: str
                 for seq in range(1, 7):
                     assert requests.wait(seq, wait=LONG).done["result"] == seq - 1
         assert not any(entry.past_attempts for entry in requests.entries())
+
+
+@pytest.mark.parametrize("tag", [b"", b'"changed"'])
+def test_a_worker_works_behind_a_proxy_without_tags(tag: bytes, url: str, session_name: str) -> None:
+    def edit(head: bytes) -> bytes:
+        return re.sub(rb"(?im)^(blackboard-)?etag: .*$", lambda found: (found[1] or b"") + b"etag: " + tag, head)
+
+    with Gateway(url, edit=edit) as gateway, Client(gateway.url, agent="A") as client:
+        requests = client.session(session_name).requests
+        requests.submit({"n": 1})
+        requests.work(lambda _: time.sleep(0.5), wait=0)
+        assert requests.wait(1, wait=LONG).done is not None
+        assert len(gateway.seen) < 20
 
 
 def test_a_worker_goes_on_over_a_stop_of_the_server(server: Any, make_client: Any, function: Any) -> None:

@@ -155,11 +155,14 @@ class AsyncTask:
 
     async def _look(self) -> bool:
         """Wait for a change of the request; False if no other one matters."""
-        path = f"{self._requests.path}/{self.seq}"
-        seen = {} if self.entry.etag is None else {"If-None-Match": self.entry.etag}
-        wait = WAIT_PIECE if seen else None
+        path, tag = f"{self._requests.path}/{self.seq}", self.entry.etag
+        if tag is None:
+            logger.warning("request %d is not watched: a proxy removes ETag", self.seq)
+            return False
         try:
-            answer = await self._requests.session.request("GET", path, headers=seen, wait=wait, agent=self._agent)
+            answer = await self._requests.session.request(
+                "GET", path, headers={"If-None-Match": tag}, wait=WAIT_PIECE, agent=self._agent
+            )
         except NotFound:
             self.cancel(lost=True)
         except BlackboardError as error:
@@ -170,7 +173,11 @@ class AsyncTask:
             await async_sleep(AGAIN_SECONDS)
         else:
             if answer.status != NOT_MODIFIED:
-                self._seen(entry(answer.json(), answer.etag))
+                found, before = entry(answer.json(), answer.etag), self.entry.revision
+                self._seen(found)
+                if found.revision == before:
+                    # A proxy may change tags, so that none matches.
+                    await async_sleep(AGAIN_SECONDS)
         return not (self.ended or self.cancelled)
 
     def _seen(self, found: Entry) -> None:
