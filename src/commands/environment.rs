@@ -3,7 +3,7 @@
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
-use crate::cli::{SECRET_VARIABLE, note};
+use crate::cli::{SECRET_VARIABLE, WORK_VARIABLES, note};
 use blackboard_suggestion::nearest;
 
 /// The prefix of all variables.
@@ -35,6 +35,7 @@ pub(super) fn unknown() -> Vec<String> {
     given.retain(|name| !known.contains(name));
     given.retain(|name| !OF_KUBERNETES.iter().any(|prefix| name.starts_with(prefix)));
     given.retain(|name| !OF_CLIENTS.contains(&name.as_str()));
+    given.retain(|name| !WORK_VARIABLES.contains(&name.as_str()));
     given.truncate(NAMED_MAX);
     given.iter().map(|name| sentence(name, &known)).collect()
 }

@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(unix)]
 use self::server::Server;
-use crate::cli::{Failure, Mcp, Remote};
+use crate::cli::{Failure, Keeper, Mcp, Remote};
 
 /// A durable blackboard that agents on many devices share over HTTP.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum Client {
     Mcp(Mcp),
     Completions(shell::Completions),
     Man(shell::Man),
+    #[command(hide = true)]
+    WorkChild(Keeper),
     #[command(flatten)]
     Remote(Remote),
 }
@@ -63,11 +65,15 @@ impl Cli {
 
 impl Client {
     fn run(self) -> Result<(), Failure> {
-        environment::note_unknown();
+        // Its notes would be the command's.
+        if !matches!(self, Self::WorkChild(_)) {
+            environment::note_unknown();
+        }
         match self {
             Self::Mcp(mcp) => mcp.run(),
             Self::Completions(completions) => completions.run(),
             Self::Man(man) => man.run(),
+            Self::WorkChild(keeper) => keeper.run(),
             Self::Remote(remote) => remote.run(),
         }
     }

@@ -19,6 +19,7 @@ mod shell;
 mod state;
 mod tail;
 mod work;
+mod worker;
 
 use std::time::Duration;
 

@@ -10,4 +10,4 @@ mod system;
 pub use failure::Failure;
 pub use mcp::Mcp;
 pub use output::{note, put};
-pub use remote::{Remote, SECRET_VARIABLE};
+pub use remote::{Keeper, Remote, SECRET_VARIABLE, WORK_VARIABLES};

@@ -8,11 +8,15 @@ use clap::{Command, Subcommand as _};
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Server", &["serve", "demo", "token", "healthcheck"]),
     ("Data directory", &["backup", "check", "salvage", "export", "import"]),
-    ("Read a server", &["tail", "sessions", "show", "search", "prompt", "inbox", "diff"]),
+    (
+        "Read a server",
+        &["tail", "sessions", "show", "search", "prompt", "agents", "inbox", "wait", "diff"],
+    ),
     (
         "Write to a server",
         &[
             "post",
+            "blob",
             "state",
             "ask",
             "answer",
@@ -20,11 +24,16 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "finish",
             "fail",
             "release",
+            "retry",
+            "cancel",
+            "review",
+            "work",
             "pause",
             "resume",
             "checkpoint",
             "fork",
             "restore",
+            "delete",
         ],
     ),
     ("Connect other programs", &["mcp", "forward", "openapi"]),
@@ -65,7 +74,8 @@ pub(in crate::commands) fn template() -> StyledStr {
 fn commands() -> Vec<(String, String)> {
     let top = crate::commands::Command::augment_subcommands(Command::new(""));
     let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
-    let all = top.get_subcommands().map(|one| (one.get_name().to_owned(), about(one)));
+    let shown = top.get_subcommands().filter(|one| !one.is_hide_set());
+    let all = shown.map(|one| (one.get_name().to_owned(), about(one)));
     all.chain([(HELP.0.to_owned(), HELP.1.to_owned())]).collect()
 }
 

@@ -63,7 +63,8 @@ fn write(command: &Command, dir: &Path) -> Result<(), Unwritten> {
     page(command)
         .and_then(|page| fs::write(&path, page))
         .map_err(|source| Unwritten::Page { path: path.clone(), source })?;
-    let nested = command.get_subcommands().filter(|nested| nested.get_name() != "help");
+    let is_shown = |nested: &&Command| nested.get_name() != "help" && !nested.is_hide_set();
+    let nested = command.get_subcommands().filter(is_shown);
     nested.into_iter().try_for_each(|nested| write(nested, dir))
 }
 

@@ -113,6 +113,12 @@ impl ConfigFile {
             (None, None) => Ok(None),
         }
     }
+
+    /// Returns the file of the token, if this is the URL that it is for and it is in one.
+    pub(super) fn token_file_for(&self, url: &BaseUrl) -> Option<&Path> {
+        let path = self.token_file.as_deref().filter(|_| self.token.is_none());
+        path.filter(|_| self.url.as_ref() == Some(url))
+    }
 }
 
 /// Returns true if there is no file: none of that name, or no folder.

@@ -7,7 +7,8 @@ mod config_file;
 mod sentence;
 
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf, absolute};
 
 use clap::Args;
 
@@ -86,11 +87,7 @@ impl Connection {
     /// Makes the client; no connection is opened.
     pub(crate) fn client(&self, limits: Limits) -> Result<Connected, Unusable> {
         let file = ConfigFile::read(self.config.as_deref())?;
-        let url: BaseUrl = match (&self.url, &file.url) {
-            (Some(url), _) => url.parse()?,
-            (None, Some(url)) => url.clone(),
-            (None, None) => URL_DEFAULT.parse()?,
-        };
+        let url = self.url(&file)?;
         let token = match self.token()? {
             Some(token) => Some(token),
             None => file.token_for(&url)?,
@@ -99,6 +96,35 @@ impl Connection {
         let roots = self.ca.clone().or(file.ca).map_or(Roots::System, Roots::File);
         let client = Client::new(url, token.as_ref(), &roots, limits)?;
         Ok(Connected { client, token, agent: self.agent.clone().or(file.agent), is_exposed })
+    }
+
+    /// Returns variables, to set or to remove, by which a command of another process has this connection. A token that
+    /// is in a file is named by the file alone.
+    pub(crate) fn variables(&self) -> Result<Vec<(&'static str, Option<OsString>)>, Unusable> {
+        let file = ConfigFile::read(self.config.as_deref())?;
+        let url = self.url(&file)?;
+        let has_variable = env::var_os(TOKEN_VARIABLE).is_some_and(|token| !token.is_empty());
+        let of_config = file.token_file_for(&url).filter(|_| !has_variable);
+        let token_file = self.token_file.as_deref().or(of_config);
+        let ca = self.ca.as_deref().or(file.ca.as_deref());
+        let path = |path: &Path| absolute(path).unwrap_or_else(|_| path.to_owned()).into();
+        let mut variables = vec![("BLACKBOARD_URL", Some(url.to_string().into()))];
+        if let Some(token_file) = token_file {
+            variables.push(("BLACKBOARD_TOKEN_FILE", Some(path(token_file))));
+            variables.push((TOKEN_VARIABLE, None));
+        }
+        variables.extend(ca.map(|ca| ("BLACKBOARD_CA", Some(path(ca)))));
+        let config = self.config.as_deref();
+        variables.extend(config.map(|config| ("BLACKBOARD_CONFIG", Some(path(config)))));
+        Ok(variables)
+    }
+
+    fn url(&self, file: &ConfigFile) -> Result<BaseUrl, Unusable> {
+        match (&self.url, &file.url) {
+            (Some(url), _) => Ok(url.parse()?),
+            (None, Some(url)) => Ok(url.clone()),
+            (None, None) => Ok(URL_DEFAULT.parse()?),
+        }
     }
 
     /// Returns the token of the flag or the environment.

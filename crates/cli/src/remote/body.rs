@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::request::{Claim, End, PastAttempt, Task};
 use super::screen::Table;
 use blackboard_board::LogName;
 
@@ -24,70 +25,48 @@ pub(super) struct Entry<'a> {
     pub(super) item: &'a RawValue,
     pub(super) claim: Option<Claim>,
     #[serde(borrow)]
-    pub(super) done: Option<End<'a>>,
+    done: Option<End<'a>>,
     #[serde(borrow)]
-    pub(super) failed: Option<End<'a>>,
+    failed: Option<End<'a>>,
+    #[serde(borrow)]
+    cancelled: Option<End<'a>>,
+    #[serde(borrow)]
+    in_review: Option<End<'a>>,
+    #[serde(borrow)]
+    cancel: Option<End<'a>>,
     #[serde(default)]
     blocked_by: Vec<u64>,
-}
-
-/// A claim on a request.
-#[derive(Debug, Deserialize)]
-pub(super) struct Claim {
-    pub(super) agent: String,
-    pub(super) fence: u64,
-    pub(super) expires_at: String,
-}
-
-/// The end of a request.
-#[derive(Debug, Deserialize)]
-pub(super) struct End<'a> {
-    agent: Option<String>,
-    at: String,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reason: Option<&'a RawValue>,
-}
-
-impl End<'_> {
-    fn sentence(&self, what: &str) -> String {
-        let by = self.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-        let value = self.result.or(self.reason);
-        let value = value.map(|value| format!(": {}", value.get())).unwrap_or_default();
-        format!("{what}{by} at {}{value}", self.at)
-    }
-}
-
-/// The state of a request: done, failed, claimed, waiting for others, or pending.
-pub(super) fn request_state(
-    done: Option<&End<'_>>,
-    failed: Option<&End<'_>>,
-    claim: Option<&Claim>,
-    blocked_by: &[u64],
-) -> String {
-    if let Some(done) = done {
-        done.sentence("done")
-    } else if let Some(failed) = failed {
-        failed.sentence("failed")
-    } else if let Some(claim) = claim {
-        format!("claimed by {} until {}", claim.agent, claim.expires_at)
-    } else if blocked_by.is_empty() {
-        "pending".to_owned()
-    } else {
-        let seqs: Vec<_> = blocked_by.iter().map(u64::to_string).collect();
-        format!("waits for {}", seqs.join(", "))
-    }
+    #[serde(default)]
+    stopped_by: Vec<u64>,
+    not_before: Option<String>,
+    attempts: Option<u32>,
+    failures: Option<u32>,
+    #[serde(borrow, default)]
+    past_attempts: Vec<PastAttempt<'a>>,
 }
 
 impl Entry<'_> {
-    /// Returns the state of an entry of this log; only requests have one.
-    pub(super) fn state(&self, log: &LogName) -> String {
-        if *log != LogName::Requests {
-            return String::new();
+    /// Returns what the envelope says of a request.
+    pub(super) fn task(&self) -> Task<'_> {
+        Task {
+            done: self.done.as_ref(),
+            failed: self.failed.as_ref(),
+            cancelled: self.cancelled.as_ref(),
+            in_review: self.in_review.as_ref(),
+            cancel: self.cancel.as_ref(),
+            claim: self.claim.as_ref(),
+            blocked_by: &self.blocked_by,
+            stopped_by: &self.stopped_by,
+            not_before: self.not_before.as_deref(),
+            attempts: self.attempts,
+            failures: self.failures,
+            past_attempts: &self.past_attempts,
         }
-        let Self { done, failed, claim, blocked_by, .. } = self;
-        request_state(done.as_ref(), failed.as_ref(), claim.as_ref(), blocked_by)
+    }
+
+    /// Returns the state of an entry of this log in few words; only requests have one.
+    pub(super) fn words(&self, log: &LogName) -> String {
+        if *log == LogName::Requests { self.task().words() } else { String::new() }
     }
 
     /// Returns the entry of this log for people, a line each member.
@@ -99,9 +78,9 @@ impl Entry<'_> {
         if let Some(agent) = &self.agent {
             table.fact("agent", agent);
         }
-        let state = self.state(log);
-        if !state.is_empty() {
-            table.fact("state", &state);
+        if *log == LogName::Requests {
+            table.fact("state", &self.task().sentence());
+            self.task().list_attempts(&mut table);
         }
         if let Some(claim) = &self.claim {
             table.fact("fence", &claim.fence.to_string());

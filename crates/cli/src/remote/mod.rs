@@ -13,6 +13,7 @@ mod place;
 mod query;
 mod refusal;
 mod repeat;
+mod request;
 mod screen;
 mod server;
 mod tail;
@@ -21,6 +22,7 @@ mod work;
 use clap::Subcommand;
 
 pub use self::forward::SECRET_VARIABLE;
+pub use self::work::{Keeper, WORK_VARIABLES};
 use crate::Failure;
 
 /// The commands, each with the flags of a connection.
@@ -33,6 +35,9 @@ pub enum Remote {
     Sessions(board::Sessions),
     Show(board::Show),
     Post(board::Post),
+    Blob(board::Blob),
+    Agents(board::Agents),
+    Delete(board::Delete),
     State(board::State),
     Ask(work::Ask),
     Answer(work::Answer),
@@ -41,6 +46,11 @@ pub enum Remote {
     Finish(work::Finish),
     Fail(work::Fail),
     Release(work::Release),
+    Retry(work::Retry),
+    Cancel(work::Cancel),
+    Review(work::Review),
+    Wait(work::Wait),
+    Work(work::Work),
     Prompt(board::Prompt),
     Search(board::Search),
     Diff(history::Diff),
@@ -65,6 +75,9 @@ impl Remote {
             Self::Sessions(sessions) => sessions.run(),
             Self::Show(show) => show.run(),
             Self::Post(post) => post.run(),
+            Self::Blob(blob) => blob.run(),
+            Self::Agents(agents) => agents.run(),
+            Self::Delete(delete) => delete.run(),
             Self::State(state) => state.run(),
             Self::Ask(ask) => ask.run(),
             Self::Answer(answer) => answer.run(),
@@ -73,6 +86,11 @@ impl Remote {
             Self::Finish(finish) => finish.run(),
             Self::Fail(fail) => fail.run(),
             Self::Release(release) => release.run(),
+            Self::Retry(retry) => retry.run(),
+            Self::Cancel(cancel) => cancel.run(),
+            Self::Review(review) => review.run(),
+            Self::Wait(wait) => wait.run(),
+            Self::Work(work) => work.run(),
             Self::Prompt(prompt) => prompt.run(),
             Self::Search(search) => search.run(),
             Self::Diff(diff) => diff.run(),

@@ -53,6 +53,30 @@ pub(crate) enum Refusal {
     /// No request can be claimed.
     #[error("no request can be claimed now; --wait waits for one")]
     NothingToClaim,
+    /// Nobody has claimed the request.
+    #[error("nobody has claimed request {seq}; --unclaimed finishes it all the same")]
+    Unclaimed { seq: u64 },
+    /// The time of a wait is over.
+    #[error("request {seq} is not {until} within {time}")]
+    NotInTime { seq: u64, until: &'static str, time: String },
+    /// A request has no result to judge.
+    #[error("request {seq} is not in review")]
+    NotInReview { seq: u64 },
+    /// Something is deleted without a question.
+    #[error("session {session} is not deleted without a question; give --yes")]
+    Unasked { session: SessionName },
+    /// Somebody who was asked said no.
+    #[error("nothing was deleted")]
+    Declined,
+    /// A worker has no name.
+    #[error("work needs the name of an agent; give it with --agent (BLACKBOARD_AGENT)")]
+    Nameless,
+    /// A worker's command does not exist.
+    #[error("{program} is not a program; nothing was claimed")]
+    NoProgram { program: String },
+    /// A worker's command cannot be started.
+    #[error("cannot start the command")]
+    Child(#[source] io::Error),
     /// The demonstration would mix with what a session holds.
     #[error("session {session} already exists; choose another name, or give none")]
     Occupied { session: SessionName },
@@ -77,6 +101,9 @@ pub(crate) enum Refusal {
     /// A file or standard input cannot be read.
     #[error("cannot read {name}")]
     Input { name: String, source: io::Error },
+    /// A file cannot be written.
+    #[error("cannot write {name}")]
+    Unwritten { name: String, source: io::Error },
     /// An input is too large.
     #[error("{name} has more than {max} bytes")]
     TooLarge { name: String, max: u64 },
@@ -89,21 +116,41 @@ impl Refusal {
     /// Returns the exit code of the process.
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Input { .. } | Self::TooLarge { .. } | Self::Output(_) | Self::Recording(_) => 1,
+            Self::Unwritten { .. }
+            | Self::Declined
+            | Self::Input { .. }
+            | Self::TooLarge { .. }
+            | Self::Output(_)
+            | Self::Recording(_)
+            | Self::Child(_) => 1,
             Self::Json(_)
             | Self::Address { .. }
             | Self::PastSession { .. }
-            | Self::IsFile { .. } => 2,
+            | Self::IsFile { .. }
+            | Self::Nameless
+            | Self::Unasked { .. }
+            | Self::NoProgram { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
             Self::Refused { status, .. } => of_status(*status),
-            Self::Occupied { .. } => 6,
+            Self::Occupied { .. } | Self::Unclaimed { .. } | Self::NotInReview { .. } => 6,
             Self::Stopped(stopped) => stopped.exit_code(),
             Self::NotAnswered { .. }
+            | Self::NotInTime { .. }
             | Self::Skipped { .. }
             | Self::Expired { .. }
             | Self::NothingToClaim => 7,
             Self::Foreign { .. } | Self::Event(_) => 11,
         }
+    }
+
+    /// Returns true if the server rejected a request with this code.
+    pub(super) fn is_of(&self, code: &str) -> bool {
+        matches!(self, Self::Refused { name, .. } if name == code)
+    }
+
+    /// Returns true if what a request was for does not exist, or no longer.
+    pub(super) fn is_absence(&self) -> bool {
+        self.exit_code() == 5
     }
 
     /// Returns true if the same request may succeed later, as while a server restarts.

@@ -2,6 +2,7 @@
 //!
 //! A write carries an `Idempotency-Key`, so repeating it after a connection that broke off does it once.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -55,17 +56,18 @@ pub(super) struct Server {
 pub(super) struct Write {
     pub(super) method: Method,
     pub(super) address: String,
-    pub(super) media_type: &'static str,
+    pub(super) media_type: Cow<'static, str>,
     pub(super) body: Bytes,
 }
 
 impl Write {
     pub(super) fn json(method: Method, address: String, body: String) -> Self {
-        Self { method, address, media_type: JSON, body: body.into() }
+        Self { method, address, media_type: Cow::Borrowed(JSON), body: body.into() }
     }
 
     pub(super) const fn delete(address: String) -> Self {
-        Self { method: Method::DELETE, address, media_type: "", body: Bytes::new() }
+        let media_type = Cow::Borrowed("");
+        Self { method: Method::DELETE, address, media_type, body: Bytes::new() }
     }
 }
 
@@ -103,6 +105,11 @@ impl Server {
         Self { client, token, agent }
     }
 
+    /// Returns who writes, if it is named.
+    pub(super) const fn agent(&self) -> Option<&AgentName> {
+        self.agent.as_ref()
+    }
+
     /// Reads JSON at an address.
     pub(super) async fn get(&self, address: &str) -> Result<Received, Refusal> {
         self.get_as(address, JSON).await
@@ -117,6 +124,17 @@ impl Server {
         let request = self.request(&Method::GET, address)?;
         let request = request.header(ACCEPT, media_type);
         self.exchange(address, built(address, request.body(Bytes::new()))?, media_type).await
+    }
+
+    /// Reads the bytes at an address, of any media type.
+    pub(super) async fn bytes(&self, address: &str) -> Result<Bytes, Refusal> {
+        let request = self.request(&Method::GET, address)?;
+        let answer = self.once(address, built(address, request.body(Bytes::new()))?).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(self.refusal(address, answer).await);
+        }
+        let bytes = answer.bytes(ANSWER_BYTES_MAX).await;
+        bytes.map_err(|error| self.unreached(address, error))
     }
 
     /// Reads JSON at an address, or nothing if it still has this tag. With `wait`, it may change meanwhile.
@@ -150,7 +168,7 @@ impl Server {
         let Write { method, address, media_type, body } = write;
         let mut request = self.request(&method, &address)?.header(ACCEPT, JSON);
         if !media_type.is_empty() {
-            request = request.header(CONTENT_TYPE, media_type);
+            request = request.header(CONTENT_TYPE, &*media_type);
         }
         let agent = agent.map(|agent| segment(agent.as_str()));
         if let Some(agent) = agent.and_then(|agent| HeaderValue::try_from(agent).ok()) {

@@ -1,4 +1,5 @@
-//! Operating system differences: signals, files of the owner alone, the place of the configuration, colours.
+//! Operating system differences: signals, groups of processes, files of the owner alone, the place of the
+//! configuration, colours.
 //!
 //! Nothing else of this crate asks which system it runs on.
 
@@ -9,9 +10,11 @@ mod windows;
 
 #[cfg(unix)]
 pub(crate) use self::unix::{
-    CONFIG_HELP, Signals, config_home, draft, foreign_mode, paints, sync_parent,
+    CONFIG_HELP, Group, Signals, config_home, draft, exit_code, foreign_mode, is_program,
+    own_program, paints, sync_parent,
 };
 #[cfg(windows)]
 pub(crate) use self::windows::{
-    CONFIG_HELP, Signals, config_home, draft, foreign_mode, paints, sync_parent,
+    CONFIG_HELP, Group, Signals, config_home, draft, exit_code, foreign_mode, is_program,
+    own_program, paints, sync_parent,
 };

@@ -1,12 +1,17 @@
-//! Unix: modes of files, SIGINT and SIGTERM, the XDG Base Directory Specification.
+//! Unix: modes of files, SIGINT and SIGTERM, groups of processes, the XDG Base Directory Specification.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
+use rustix::process::{Pid, Signal as Kind, kill_process_group, test_kill_process_group};
+use tokio::process::Command;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use blackboard_owner_files::FILE_MODE;
@@ -41,6 +46,67 @@ impl Signals {
             _ = self.terminate.recv() => {}
         }
     }
+}
+
+/// The processes that a command starts, which end together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group(Option<Pid>);
+
+impl Group {
+    /// Makes the command the leader of a group, which a terminal's Ctrl-C does not reach.
+    pub(crate) fn lead(command: &mut Command) -> &mut Command {
+        command.process_group(0)
+    }
+
+    /// Returns the group of a leader that was not waited for yet.
+    pub(crate) fn of(leader: Option<u32>) -> Self {
+        Self(leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    }
+
+    /// Asks all of them to end.
+    pub(crate) fn terminate(self) {
+        self.send(Kind::TERM);
+    }
+
+    /// Ends all of them.
+    pub(crate) fn kill(self) {
+        self.send(Kind::KILL);
+    }
+
+    /// Returns true while there are any.
+    pub(crate) fn lives(self) -> bool {
+        self.0.is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+
+    fn send(self, signal: Kind) {
+        // It fails if none is left.
+        self.0.and_then(|group| kill_process_group(group, signal).ok());
+    }
+}
+
+/// Returns the exit code of a process as shells do: 128 and the number of a signal that ended it.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Returns the path of this program, also after an upgrade has replaced the file.
+pub(crate) fn own_program() -> io::Result<std::process::Command> {
+    let link = Path::new("/proc/self/exe");
+    let path = if link.exists() { link.to_owned() } else { env::current_exe()? };
+    Ok(std::process::Command::new(path))
+}
+
+/// Returns true if there is such a program: a path, or a name in `PATH`.
+pub(crate) fn is_program(name: &OsStr) -> bool {
+    let is_executable = |path: &Path| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if name.as_bytes().contains(&b'/') {
+        return is_executable(Path::new(name));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    !name.is_empty() && env::split_paths(&path).any(|folder| is_executable(&folder.join(name)))
 }
 
 /// Creates or empties a file for the owner alone.

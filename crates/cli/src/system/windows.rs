@@ -1,10 +1,13 @@
 //! Windows: events of the console, the profile's folder, access lists that are inherited.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
+use tokio::process::Command;
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
 /// The help of the flag `--config`.
@@ -33,6 +36,48 @@ impl Signals {
             _ = self.close.recv() => {}
         }
     }
+}
+
+/// No processes: the direct child is ended alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group;
+
+impl Group {
+    /// Does nothing.
+    pub(crate) const fn lead(command: &mut Command) -> &mut Command {
+        command
+    }
+
+    /// Returns the group of nobody.
+    pub(crate) const fn of(_: Option<u32>) -> Self {
+        Self
+    }
+
+    /// Does nothing: a process of another group cannot be asked to end.
+    pub(crate) const fn terminate(self) {}
+
+    /// Does nothing.
+    pub(crate) const fn kill(self) {}
+
+    /// Returns false.
+    pub(crate) const fn lives(self) -> bool {
+        false
+    }
+}
+
+/// Returns the exit code of a process, as far as it fits.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Returns this program.
+pub(crate) fn own_program() -> io::Result<std::process::Command> {
+    env::current_exe().map(std::process::Command::new)
+}
+
+/// Returns true: the system looks in several places, and for several suffixes.
+pub(crate) const fn is_program(_: &OsStr) -> bool {
+    true
 }
 
 /// Creates or empties a file. Its access list is the folder's: in a user's profile, the user and administrators.

@@ -56,6 +56,22 @@ pub struct Post {
     #[arg(long, value_name = "N")]
     attempts: Option<u64>,
 
+    /// For a request: -100 to 100; a higher one is claimed first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
+
+    /// For a request: it cannot be claimed before this time, or for this duration
+    #[arg(long, value_name = "TIME")]
+    not_before: Option<String>,
+
+    /// For a request: it fails unless it has ended by this time, or within this duration
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
+
+    /// For a request: another agent must accept the result
+    #[arg(long)]
+    review: bool,
+
     #[command(flatten)]
     repeat: Repeat,
 
@@ -69,7 +85,11 @@ impl Post {
         let after: Vec<String> = self.after.iter().map(u64::to_string).collect();
         let query = Query::of(log_url(&session, &log))
             .with("after", (!after.is_empty()).then(|| after.join(",")))
-            .with("attempts", self.attempts);
+            .with("attempts", self.attempts)
+            .with("priority", self.priority)
+            .with("not_before", self.not_before)
+            .with("deadline", self.deadline)
+            .with("review", self.review.then_some(true));
         let place = format!("{session}/{}", log_path(&log));
         let (item, file, ndjson) = (self.item, self.file, self.ndjson);
         self.access.run(async |server, screen| {
@@ -81,7 +101,12 @@ impl Post {
                 None => input::bytes(file.as_deref())?,
             };
             let media_type = if ndjson { NDJSON } else { media_type(&log, &body) };
-            let write = Write { method: Method::POST, address: query.address(), media_type, body };
+            let write = Write {
+                method: Method::POST,
+                address: query.address(),
+                media_type: media_type.into(),
+                body,
+            };
             let received = server.write(write, &self.repeat.key()).await?;
             screen.show(&received, |written: Written| written.sentence(&place))
         })

@@ -111,7 +111,7 @@ fn page_text(log: &LogName, page: &Page<'_>) -> String {
     for entry in &page.entries {
         let agent = entry.agent.as_deref().unwrap_or_default().to_owned();
         let item = entry.item.get().to_owned();
-        table.row([entry.seq.to_string(), entry.at.to_string(), agent, entry.state(log), item]);
+        table.row([entry.seq.to_string(), entry.at.to_string(), agent, entry.words(log), item]);
     }
     let next = page.next;
     let more = if page.more { format!("… more follow: --after {next}\n") } else { String::new() };

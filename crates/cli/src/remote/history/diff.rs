@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::{Claim, End, request_state};
 use crate::remote::query::Query;
+use crate::remote::request::{Claim, End, Task};
 use crate::remote::screen::Table;
 use blackboard_address::session_url;
 use blackboard_board::SessionName;
@@ -75,6 +75,12 @@ struct Difference<'a> {
     done: Option<End<'a>>,
     #[serde(borrow)]
     failed: Option<End<'a>>,
+    #[serde(borrow)]
+    cancelled: Option<End<'a>>,
+    #[serde(borrow)]
+    in_review: Option<End<'a>>,
+    #[serde(borrow)]
+    cancel: Option<End<'a>>,
     #[serde(default)]
     blocked_by: Vec<u64>,
 }
@@ -124,9 +130,18 @@ impl Difference<'_> {
 
     /// Returns the state of a request whose item stayed the same: only the state can have changed.
     fn fate(&self, before: &RawValue, after: &RawValue) -> Option<String> {
-        let Self { path, claim, done, failed, blocked_by, .. } = self;
-        (path.starts_with("requests/") && before.get() == after.get())
-            .then(|| request_state(done.as_ref(), failed.as_ref(), claim.as_ref(), blocked_by))
+        let task = Task {
+            done: self.done.as_ref(),
+            failed: self.failed.as_ref(),
+            cancelled: self.cancelled.as_ref(),
+            in_review: self.in_review.as_ref(),
+            cancel: self.cancel.as_ref(),
+            claim: self.claim.as_ref(),
+            blocked_by: &self.blocked_by,
+            ..Task::default()
+        };
+        let is_request = self.path.starts_with("requests/") && before.get() == after.get();
+        is_request.then(|| task.sentence())
     }
 }
 

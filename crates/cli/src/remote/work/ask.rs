@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use super::claim::object;
 use crate::remote::access::Access;
 use crate::remote::body::Written;
 use crate::remote::input;
@@ -33,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// means that nobody answered in time, or that the question was skipped or expired without a default.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
-\x20 blackboard ask demo 'Bars or lines?' --timeout 10m\n\
+\x20 blackboard ask demo 'Bars or lines?' --option Bars --option Lines --timeout 10m\n\
 \x20 blackboard ask demo 'Delete it?' --expires 1h --default no")]
 pub struct Ask {
     /// Session to ask in
@@ -60,6 +61,10 @@ pub struct Ask {
     #[arg(long, value_name = "ANSWER", requires = "expires")]
     default: Option<String>,
 
+    /// Answer that a form offers as a choice; can be given several times
+    #[arg(long = "option", value_name = "TEXT")]
+    options: Vec<String>,
+
     #[command(flatten)]
     repeat: Repeat,
 
@@ -83,13 +88,17 @@ struct Item {
 
 impl Ask {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Self { session, question, timeout, no_wait, expires, default, repeat, access } = self;
+        let Self { session, question, timeout, no_wait, expires, default, options, repeat, access } =
+            self;
         let query = Query::of(log_url(&session, &LogName::Questions))
             .with("expires", expires)
             .with("default", default);
         access.run(async |server, screen| {
             let question = input::argument(question)?;
-            let item = format!("{{\"question\":{}}}", quoted(&question));
+            let question = format!("\"question\":{}", quoted(&question));
+            let options = (!options.is_empty()).then(|| Value::from(options));
+            let options = options.map(|options| format!("\"options\":{options}"));
+            let item = object([Some(question), options]);
             let write = Write::json(Method::POST, query.address(), item);
             let received = server.write(write, &repeat.key()).await?;
             let written: Written = received.read()?;

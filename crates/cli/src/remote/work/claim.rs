@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::{self, Entry, Written};
+use crate::remote::body::{Entry, Written};
 use crate::remote::input;
 use crate::remote::place::{EntryPlace, InvalidPlace, json, quoted};
 use crate::remote::query::Query;
 use crate::remote::refusal::Refusal;
 use crate::remote::repeat::Repeat;
+use crate::remote::request::Claim as Held;
 use crate::remote::screen::Table;
 use crate::remote::server::{Received, Server, Write};
 use blackboard_address::{entry_url, log_url};
@@ -58,6 +59,8 @@ pub struct Claim {
 }
 
 /// Finish a claimed request, with its result
+///
+/// Exit code 6 means that nobody has claimed the request; with --unclaimed it is finished all the same.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard finish demo/3 '{\"file\":\"chart.png\"}' --agent LinuxAgent --fence 7")]
@@ -73,6 +76,10 @@ pub struct Finish {
     /// Fence of the claim, as 'claim' printed it: a claim that was lost meanwhile then cannot finish the request
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
+
+    /// Finish a request that nobody has claimed
+    #[arg(long, conflicts_with = "fence")]
+    unclaimed: bool,
 
     #[command(flatten)]
     repeat: Repeat,
@@ -99,6 +106,10 @@ pub struct Fail {
     /// Fence of the claim, as 'claim' printed it: a claim that was lost meanwhile then cannot fail the request
     #[arg(long, value_name = "N")]
     fence: Option<u64>,
+
+    /// Time until the request can be claimed again, such as 30s, at most 7d
+    #[arg(long, value_name = "DURATION")]
+    retry_in: Option<Ttl>,
 
     #[command(flatten)]
     repeat: Repeat,
@@ -140,7 +151,7 @@ impl Claimed {
 /// The answer to a claim of one request.
 #[derive(Deserialize)]
 struct Won {
-    claim: body::Claim,
+    claim: Held,
 }
 
 impl Claim {
@@ -152,7 +163,13 @@ impl Claim {
                 let address = end_of(&request, "claim");
                 let write = Write::json(Method::PUT, address, body);
                 let received = server.write(write, &repeat.key()).await?;
-                screen.show(&received, |won: Won| won_text(&request, &won.claim))
+                if !screen.is_table {
+                    return screen.json(&received.text);
+                }
+                let won: Won = received.read()?;
+                let address = entry_url(&request.session, &LogName::Requests, request.seq);
+                let read = server.get(&address).await?;
+                screen.put(&won_text(&request, &won.claim, &read.read()?))
             }
             Claimed::Next(session) => {
                 let mut body = format!("{{\"ttl\":{}", quoted(&ttl.to_string()));
@@ -192,26 +209,48 @@ async fn next(
     }
 }
 
-fn won_text(request: &EntryPlace, claim: &body::Claim) -> String {
+fn won_text(request: &EntryPlace, claim: &Held, entry: &Entry<'_>) -> String {
     let mut table = Table::without_head();
     table.fact("request", &format!("{}/requests/{}", request.session, request.seq));
     table.fact("agent", &claim.agent);
     table.fact("fence", &claim.fence.to_string());
     table.fact("until", &claim.expires_at);
+    entry.task().list_attempts(&mut table);
+    table.fact("item", entry.item.get());
     table.text()
 }
 
 impl Finish {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Self { request, result, fence, repeat, access } = self;
-        end(&request, ("done", "result"), result, fence, repeat, access)
+        let Self { request, result, fence, unclaimed, repeat, access } = self;
+        let needs_claim = fence.is_none() && !unclaimed;
+        access.run(async |server, screen| {
+            let result = value("result", result)?;
+            if needs_claim {
+                claimed(server, &request).await?;
+            }
+            let body = object([fence.map(|fence| format!("\"fence\":{fence}")), result]);
+            let write = Write::json(Method::PUT, end_of(&request, "done"), body);
+            let received = server.write(write, &repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(""))
+        })
     }
 }
 
 impl Fail {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Self { request, reason, fence, repeat, access } = self;
-        end(&request, ("failed", "reason"), reason, fence, repeat, access)
+        let Self { request, reason, fence, retry_in, repeat, access } = self;
+        access.run(async |server, screen| {
+            let retry_in = retry_in.map(|time| quoted(&time.to_string()));
+            let body = object([
+                fence.map(|fence| format!("\"fence\":{fence}")),
+                value("reason", reason)?,
+                retry_in.map(|time| format!("\"retry_in\":{time}")),
+            ]);
+            let write = Write::json(Method::PUT, end_of(&request, "failed"), body);
+            let received = server.write(write, &repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(""))
+        })
     }
 }
 
@@ -225,27 +264,30 @@ impl Release {
     }
 }
 
-/// Ends the work on a request with this value.
-fn end(
-    request: &EntryPlace,
-    (route, member): (&str, &str),
-    value: Option<String>,
-    fence: Option<u64>,
-    repeat: Repeat,
-    access: Access,
-) -> Result<(), Failure> {
-    let address = end_of(request, route);
-    access.run(async |server, screen| {
-        let value = value.map(input::argument).transpose()?.map(input::json_or_text);
-        let value = value.map(|value| format!("\"{member}\":{value}"));
-        let fence = fence.map(|fence| format!("\"fence\":{fence}"));
-        let members: Vec<String> = fence.into_iter().chain(value).collect();
-        let body = format!("{{{}}}", members.join(","));
-        let received = server.write(Write::json(Method::PUT, address, body), &repeat.key()).await?;
-        screen.show(&received, |written: Written| written.sentence(""))
-    })
+/// Fails if a request waits for somebody to claim it.
+async fn claimed(server: &Server, request: &EntryPlace) -> Result<(), Refusal> {
+    let address = entry_url(&request.session, &LogName::Requests, request.seq);
+    let read = server.get(&address).await?;
+    let entry: Entry<'_> = read.read()?;
+    if entry.task().is_unclaimed() {
+        return Err(Refusal::Unclaimed { seq: entry.seq });
+    }
+    Ok(())
 }
 
-fn end_of(request: &EntryPlace, route: &str) -> String {
+/// Returns a member with a value that is given: JSON, or a text.
+pub(super) fn value(name: &str, value: Option<String>) -> Result<Option<String>, Refusal> {
+    let value = value.map(input::argument).transpose()?.map(input::json_or_text);
+    Ok(value.map(|value| format!("\"{name}\":{value}")))
+}
+
+/// Returns an object of the members that are given.
+pub(super) fn object<const N: usize>(members: [Option<String>; N]) -> String {
+    let members: Vec<String> = members.into_iter().flatten().collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Returns the address of an end of a request.
+pub(super) fn end_of(request: &EntryPlace, route: &str) -> String {
     format!("{}/{route}", entry_url(&request.session, &LogName::Requests, request.seq))
 }

@@ -63,12 +63,20 @@ impl Inbox {
 }
 
 fn text(log: &str, page: &Page<'_>) -> String {
-    let mut table = Table::of(&["PLACE", "AT", "AGENT", "ITEM"]);
+    let is_request = log == "requests";
+    let mut table = match is_request {
+        true => Table::of(&["PLACE", "AT", "AGENT", "STATE", "ITEM"]),
+        false => Table::of(&["PLACE", "AT", "AGENT", "ITEM"]),
+    };
     for entry in &page.entries {
         let session = entry.session.as_deref().unwrap_or_default();
         let agent = entry.agent.as_deref().unwrap_or_default().to_owned();
         let place = format!("{session}/{log}/{}", entry.seq);
-        table.row([place, entry.at.to_string(), agent, entry.item.get().to_owned()]);
+        let (at, item) = (entry.at.to_string(), entry.item.get().to_owned());
+        match is_request {
+            true => table.row([place, at, agent, entry.task().words(), item]),
+            false => table.row([place, at, agent, item]),
+        }
     }
     let mut rest = Table::without_head();
     if let Some(next) = page.next.as_ref().filter(|_| page.more) {

@@ -5,9 +5,18 @@ mod ask;
 mod claim;
 mod inbox;
 mod pause;
+mod retry;
+mod review;
+mod wait;
+mod worker;
 
 pub(super) use answer::Answer;
 pub(super) use ask::Ask;
 pub(super) use claim::{Claim, Fail, Finish, Release};
 pub(super) use inbox::Inbox;
 pub(super) use pause::{Pause, Resume};
+pub(super) use retry::{Cancel, Retry};
+pub(super) use review::Review;
+pub(super) use wait::Wait;
+pub(super) use worker::Work;
+pub use worker::{Keeper, WORK_VARIABLES};

@@ -1,0 +1,130 @@
+//! `blackboard wait`
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tokio::time::{Instant, sleep};
+
+use crate::Failure;
+use crate::remote::access::Access;
+use crate::remote::body::Entry;
+use crate::remote::place::EntryPlace;
+use crate::remote::query::Query;
+use crate::remote::refusal::Refusal;
+use crate::remote::server::{Received, Server};
+use blackboard_address::entry_url;
+use blackboard_board::{LogName, Ttl};
+
+/// The longest wait of one request: proxies end longer ones.
+const PIECE: Duration = Duration::from_secs(25);
+
+/// The pause before a wait goes on that the server broke off, as for a restart.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Wait until a request has ended, or until somebody has claimed it
+///
+/// Prints the request. Exit code 7 means that the condition can no longer come true, such as 'done' for a request that
+/// failed, or that --wait was too short. The wait continues through a restart of the server.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard wait demo/3 --wait 1h\n\
+\x20 blackboard wait demo/3 --until ended --format json")]
+pub struct Wait {
+    /// Request, as SESSION/requests/3 or SESSION/3
+    #[arg(value_name = "SESSION/SEQ", value_parser = EntryPlace::request)]
+    request: EntryPlace,
+
+    /// What to wait for
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "done")]
+    until: Until,
+
+    /// Wait at most this long [default: for ever]
+    #[arg(long, value_name = "DURATION")]
+    wait: Option<Ttl>,
+
+    #[command(flatten)]
+    access: Access,
+}
+
+/// What a request is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Until {
+    /// Done, failed or cancelled
+    Ended,
+    /// Finished, and accepted if it was reviewed
+    Done,
+    /// Claimed at least once
+    Claimed,
+    /// All attempts have failed
+    Failed,
+    /// Cancelled
+    Cancelled,
+}
+
+impl Until {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Done => "done",
+            Self::Claimed => "claimed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Wait {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let Self { request, until, wait, access } = self;
+        access.run(async |server, screen| {
+            let received = waited(server, &request, until, wait).await?;
+            screen.show(&received, |entry: Entry<'_>| entry.facts(&LogName::Requests))
+        })
+    }
+}
+
+/// Waits in pieces, until the condition holds or can come true no more.
+async fn waited(
+    server: &Server,
+    request: &EntryPlace,
+    until: Until,
+    wait: Option<Ttl>,
+) -> Result<Received, Refusal> {
+    let time = wait.map(|wait| Duration::from_millis(wait.ms().unsigned_abs()));
+    let deadline = time.map(|time| Instant::now() + time);
+    let address = entry_url(&request.session, &LogName::Requests, request.seq);
+    let mut is_last = false;
+    loop {
+        let left = deadline.map_or(PIECE, |end| end.saturating_duration_since(Instant::now()));
+        let ms = left.min(PIECE).as_millis().max(1);
+        let query = Query::of(address.clone())
+            .with("until", Some(until.name()))
+            .with("wait", Some(format!("{ms}ms")));
+        let is_over = || deadline.is_some_and(|end| Instant::now() >= end);
+        match server.get(&query.address()).await {
+            Err(refusal) if refusal.is_of("condition-not-met") => {
+                if is_last {
+                    return Err(refusal);
+                }
+                // It may have ended in this way since the answer: the next one says.
+                is_last = has_ended(server, &address).await?;
+                if is_last {
+                    continue;
+                }
+                if let Some(time) = wait.filter(|_| is_over()) {
+                    let (seq, until, time) = (request.seq.0, until.name(), time.to_string());
+                    return Err(Refusal::NotInTime { seq, until, time });
+                }
+            }
+            Err(refusal) if refusal.is_passing() && !is_over() => sleep(PAUSE).await,
+            waited => return waited,
+        }
+    }
+}
+
+/// Returns true if the request has ended. What it was waited for then comes no more; the wait has said why.
+async fn has_ended(server: &Server, address: &str) -> Result<bool, Refusal> {
+    let read = server.get(address).await?;
+    let entry: Entry<'_> = read.read()?;
+    Ok(entry.task().has_ended())
+}
