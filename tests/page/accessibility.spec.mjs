@@ -12,6 +12,25 @@ const QUIET_MS = 300;
 const BINARY = process.env.BLACKBOARD_BIN ?? "target/debug/blackboard";
 const VIEWS = ["sessions", "questions", "search?q=sales", ...["timeline", "timeline?open=requests%2F1", "screenshots", "screenshots?shot=1", "state", "state?path=plan", "prompt", "past", "past?at=20", "agents", "agents?agent=HostAgent", "tasks", "tasks?request=1"].map((view) => `sessions/demo/${view}`)];
 
+/** A session with a request in each state that the demonstration's have not. */
+const TERMS = "terms";
+const OF_TERMS = ["tasks", "tasks?request=1", "tasks?request=2&show=graph"].map((view) => `sessions/${TERMS}/${view}`);
+
+async function terms(server) {
+  const as = { "X-Agent-ID": "LinuxAgent" };
+  const end = async (seq, how, body) => {
+    const { claim } = (await server.put(board(TERMS, "requests", String(seq), "claim"), {}, as)).body;
+    await server.put(board(TERMS, "requests", String(seq), how), { fence: claim.fence, ...body }, as);
+  };
+  for (const query of ["?review=true&priority=5", "?not_before=5h&deadline=9h", "", "?after=3", "?attempts=3"]) {
+    await server.post(`${board(TERMS, "requests")}${query}`, { request: "Write the report" }, as);
+  }
+  await end(1, "failed", { reason: "no network" });
+  await end(1, "done", { result: "draft" });
+  await end(5, "failed", { reason: "no network" });
+  await server.put(board(TERMS, "requests", "3", "cancelled"), { reason: "not needed" }, as);
+}
+
 /** Waits until nothing loads and the document stays as it is. */
 async function settled(page) {
   await page.waitForFunction(() => !document.querySelector(".skeleton, [aria-busy=true]"));
@@ -31,8 +50,9 @@ for (const colorScheme of ["light", "dark"]) {
   for (const width of [1280, 400]) {
     describe(`axe finds nothing, ${colorScheme}, ${width} px wide`, async (t) => {
       await t.server.get(board("demo")).catch(() => execFileSync(BINARY, ["demo", "demo", "--pace", "0", "--url", t.server.url], { stdio: "ignore" }));
+      await t.server.get(board(TERMS)).catch(() => terms(t.server));
       const found = [];
-      for (const view of VIEWS) {
+      for (const view of [...VIEWS, ...OF_TERMS]) {
         await t.go(`#/${view}`);
         await settled(t.page);
         if (process.env.PICTURES) await t.page.screenshot({ path: `${process.env.PICTURES}/${view.replaceAll(/\W+/g, "-")}-${colorScheme}-${width}.png` });

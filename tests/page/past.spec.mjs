@@ -88,14 +88,14 @@ describe("a request says its state in each table, and what changed beside its it
   await changes.getByText(/^\d+ differences from revision 8/).waitFor();
   assert.match(await changes.innerText(), /changed\s+requests\/1\s+Done\s+AppAgent\s+Open the report\s+Done: {"pages":3}/);
   assert.match(await changes.innerText(), /changed\s+requests\/2\s+Claimed\s+AppAgent\s+Print the report\s+The item stayed the same/);
-  assert.match(await changes.innerText(), /added\s+requests\/3\s+Waiting\s+for #2/);
+  assert.match(await changes.innerText(), /added\s+requests\/3\s+Waiting\s+waits for #2/);
   await t.go(`#/sessions/${session}/past`);
   const states = async () => (await region(t, "requests").locator(".task-state").allInnerTexts()).join(" ");
   await region(t, "requests").getByText("File it").waitFor();
-  assert.equal(await states(), "Claimable Waiting Claimed Done");
+  assert.equal(await states(), "Pending Waiting Claimed Done");
   await t.go(`#/sessions/${session}/past?at=8&with=${session}@`);
   await region(t, "requests").getByText("File it").waitFor();
-  assert.equal(await states(), "Claimable Waiting Claimable Claimed Claimable Done");
+  assert.equal(await states(), "Pending Waiting Pending Claimed Pending Done");
   await t.go(`#/sessions/${session}/past?open=requests%2F1`);
   await t.page.getByRole("complementary", { name: "requests/1" }).locator(".task-state").getByText("Done").waitFor();
 });

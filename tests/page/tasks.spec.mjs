@@ -25,14 +25,14 @@ describe("requests stand under their states, live", async (t) => {
   const first = await request(server, session, { request: "Collect the figures" });
   await request(server, session, { request: "Draw the chart" }, `?after=${first}`);
   await t.go(`#/sessions/${session}/tasks`);
-  await row(page, "Collect the figures").getByText("Claimable").waitFor();
+  await row(page, "Collect the figures").getByText("Pending").waitFor();
   await row(page, "Draw the chart").getByText("waits for #1").waitFor();
   await claim(server, session, first);
   await row(page, "Collect the figures").getByText("Claimed").waitFor();
   await row(page, "Collect the figures").getByText(/min left/).waitFor();
   await end(server, session, first, "done", { result: { rows: 12 } });
   await row(page, "Collect the figures").getByText("Done").waitFor();
-  await row(page, "Draw the chart").getByText("Claimable").waitFor();
+  await row(page, "Draw the chart").getByText("Pending").waitFor();
   await page.getByRole("button", { name: "Done 1" }).click();
   await row(page, "Draw the chart").waitFor({ state: "detached" });
   assert.match(page.url(), /state=done/);
@@ -45,10 +45,10 @@ describe("a failed request shows its reason and is tried again", async (t) => {
   await end(server, session, seq, "failed", { reason: "no space left <script>" });
   await t.go(`#/sessions/${session}/tasks?request=${seq}`);
   const one = page.getByRole("region", { name: `Request ${seq}` });
-  await one.getByText("no space left <script>").waitFor();
+  await one.locator("section.outcome").getByText("no space left <script>").waitFor();
   await one.getByText("1 of 1 attempt failed").waitFor();
   await one.getByRole("button", { name: "Retry" }).click();
-  await one.getByText("Claimable").waitFor();
+  await one.getByText("Pending").waitFor();
   await one.getByText("0 of 1 attempt failed").waitFor();
   assert.equal((await server.get(board(session, "requests", String(seq)))).body.failed, undefined);
 });
@@ -86,12 +86,12 @@ describe("the graph is gone through by keyboard", async (t) => {
     await request(server, session, { request: text }, query);
   }
   await t.go(`#/sessions/${session}/tasks?show=graph`);
-  const graph = page.getByRole("group", { name: /^Requests that wait/ });
-  await graph.getByRole("link", { name: /^a #1 · Claimable/ }).waitFor();
-  assert.equal(await graph.getByRole("link").count(), 5);
-  await graph.getByRole("link", { name: /^a #1 · Claimable/ }).focus();
+  const graph = page.getByRole("group", { name: /^Requests and what/ });
+  await graph.getByRole("link", { name: /^a #1 · Pending/ }).waitFor();
+  assert.equal(await graph.getByRole("link").count(), 6);
+  await graph.getByRole("link", { name: /^a #1 · Pending/ }).focus();
   await page.keyboard.press("ArrowDown");
-  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^b #2 · Claimable/);
+  assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^b #2 · Pending/);
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
   assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^d #4 · Waiting; waits for #3/);
@@ -99,6 +99,133 @@ describe("the graph is gone through by keyboard", async (t) => {
   await page.getByRole("region", { name: "Request 4" }).waitFor();
   await end(server, session, 1, "done", {});
   await graph.getByRole("link", { name: /^a #1 · Done/ }).waitFor();
+  // One without links stands below those with links.
+  await page.getByRole("button", { name: "All requests" }).click();
+  const place = async (name) => (await graph.getByRole("link", { name }).boundingBox()).y;
+  assert.ok((await place(/^alone #6/)) > Math.max(await place(/^b #2/), await place(/^e #5/)));
+});
+
+describe("a request without links is in the graph", async (t) => {
+  const session = "tasks-alone";
+  await request(t.server, session, { request: "only one" });
+  await t.go(`#/sessions/${session}/tasks?show=graph`);
+  await t.page.getByRole("link", { name: /^only one #1 · Pending/ }).waitFor();
+});
+
+describe("states are said in words, live", async (t) => {
+  const session = "tasks-words";
+  const { server, page } = t;
+  await request(server, session, { request: "Fetch the data" }, "?attempts=3&priority=7");
+  await request(server, session, { request: "Draw the chart" }, "?after=1");
+  await request(server, session, { request: "Send the mail" }, "?not_before=1h&deadline=2h");
+  await request(server, session, { request: "Soon" }, "?not_before=5s");
+  await t.go(`#/sessions/${session}/tasks`);
+  await row(page, "Fetch the data").getByText("priority 7").waitFor();
+  await row(page, "Send the mail").getByText("Delayed").waitFor();
+  await row(page, "Send the mail").getByText(/^not before (\w+ \w+, )?\d\d:\d\d:\d\d$/).waitFor();
+  await end(server, session, 1, "failed", { reason: "no network" });
+  await row(page, "Fetch the data").getByText("1 of 3 failed: no network").waitFor();
+  await claim(server, session, 1);
+  await row(page, "Fetch the data").getByText("LinuxAgent").waitFor();
+  await server.put(board(session, "requests", "1", "cancelled"), { reason: "not needed" });
+  await row(page, "Fetch the data").getByText("to be cancelled: not needed").waitFor();
+  await server.put(board(session, "requests", "1", "cancelled"), {});
+  await row(page, "Fetch the data").getByText("Cancelled", { exact: true }).waitFor();
+  await row(page, "Draw the chart").getByText("waits for #1, which was cancelled").waitFor();
+  await row(page, "Soon").getByText("Pending").waitFor();
+  await server.post(board(session, "requests", "1", "retry"));
+  await row(page, "Draw the chart").getByText("waits for #1", { exact: true }).waitFor();
+});
+
+describe("past attempts say who, how long, how and why", async (t) => {
+  const session = "tasks-attempts";
+  const { server, page } = t;
+  await request(server, session, { request: "Print it" });
+  await end(server, session, 1, "failed", { reason: { code: 3, text: "<b>jam</b>" } });
+  await claim(server, session, 1, "MacAgent");
+  await server.del(board(session, "requests", "1", "claim"), { "X-Agent-ID": "MacAgent" });
+  await t.go(`#/sessions/${session}/tasks?request=1`);
+  const attempts = page.getByRole("region", { name: "Past attempts" }).getByRole("listitem");
+  await attempts.nth(1).waitFor();
+  assert.match(await t.text(attempts.nth(0)), /^Released\s+MacAgent\s+after \d/);
+  assert.match(await t.text(attempts.nth(1)), /^Failed\s+LinuxAgent\s+after \d[^]*\{"code":3,"text":"<b>jam<\/b>"\}$/);
+});
+
+describe("a request is cancelled with a reason, and tried again", async (t) => {
+  const session = "tasks-cancel";
+  const { server, page } = t;
+  await request(server, session, { request: "Mail the list" });
+  await claim(server, session, 1);
+  await t.go(`#/sessions/${session}/tasks?request=1`);
+  const one = page.getByRole("region", { name: "Request 1" });
+  await one.getByRole("button", { name: "Cancel", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Cancel request 1" });
+  await dialog.getByText("that agent is asked to stop").waitFor();
+  await dialog.getByLabel("Reason (optional)").fill("wrong list");
+  await dialog.getByLabel("Your name (optional)").fill("Zoë");
+  await dialog.getByRole("button", { name: "Cancel request" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await one.getByRole("heading", { name: /^To be cancelled/ }).waitFor();
+  const { cancel } = (await server.get(board(session, "requests", "1"))).body;
+  assert.deepEqual([cancel.agent, cancel.reason], ["Zoë", "wrong list"]);
+  await one.getByRole("button", { name: "Cancel now" }).click();
+  const again = page.getByRole("dialog", { name: "Cancel request 1" });
+  assert.equal(await again.getByLabel("Your name (optional)").inputValue(), "Zoë");
+  await again.getByRole("button", { name: "Cancel request" }).click();
+  await one.getByRole("heading", { name: /^Cancelled/ }).waitFor();
+  await one.getByText("wrong list").waitFor();
+  assert.equal(await one.getByRole("button", { name: "Cancel" }).count(), 0);
+  await one.getByRole("button", { name: "Retry" }).click();
+  await one.getByText("Pending").waitFor();
+});
+
+describe("a result in review is found, refused and accepted", async (t) => {
+  const session = "tasks-review";
+  const { server, page } = t;
+  await request(server, session, { request: "Write the summary" }, "?review=true&attempts=3");
+  await request(server, session, { request: "Something else" });
+  await end(server, session, 1, "done", { result: "draft" });
+  await t.go(`#/sessions/${session}/timeline`);
+  const found = page.getByRole("complementary", { name: "Overview" }).locator("section").filter({ hasText: "In review" });
+  await found.getByRole("link", { name: "Write the summary" }).waitFor();
+  await found.getByRole("link", { name: "In review" }).click();
+  await page.getByRole("button", { name: "In review 1", pressed: true }).waitFor();
+  await row(page, "Something else").waitFor({ state: "detached" });
+  await row(page, "Write the summary").getByRole("link").click();
+  const one = page.getByRole("region", { name: "Request 1" });
+  await one.getByRole("heading", { name: /^Result in review/ }).waitFor();
+  await one.getByText("draft").waitFor();
+  await one.getByRole("button", { name: "Refuse" }).click();
+  const refuse = page.getByRole("dialog", { name: "Refuse the result of request 1" });
+  await refuse.getByLabel("Reason").fill("too short");
+  await refuse.getByLabel(/^Your name/).fill("LinuxAgent");
+  await refuse.getByRole("button", { name: "Refuse result" }).click();
+  await refuse.getByRole("alert").getByText("403 · forbidden").waitFor();
+  await refuse.getByLabel(/^Your name/).fill("Eva");
+  await refuse.getByRole("button", { name: "Refuse result" }).click();
+  await refuse.waitFor({ state: "detached" });
+  await one.getByText("1 of 3 failed: too short").waitFor();
+  await end(server, session, 1, "done", { result: "whole text" });
+  await one.getByRole("button", { name: "Accept" }).click();
+  const accept = page.getByRole("dialog", { name: "Accept the result of request 1" });
+  assert.equal(await accept.getByLabel(/^Your name/).inputValue(), "Eva");
+  await accept.getByRole("button", { name: "Accept result" }).click();
+  await one.getByText("Accepted by").waitFor();
+  const { done } = (await server.get(board(session, "requests", "1"))).body;
+  assert.deepEqual([done.verdict.agent, done.verdict.reason, done.result], ["Eva", undefined, "whole text"]);
+  await t.go(`#/sessions/${session}/timeline`);
+  for (const text of ["For review: draft", "Refused: too short", "For review: whole text", "Accepted"]) await page.getByText(text, { exact: true }).waitFor();
+});
+
+describe("a reader sees a result in review without buttons", async (t) => {
+  const session = "tasks-reader";
+  await request(t.server, session, { request: "Write it" }, "?review=true");
+  await end(t.server, session, 1, "done", { result: "draft" });
+  await t.page.route("**/ui/session", (route) => route.fulfill({ json: { tokens_required: true, login: { token: { name: "reader", scopes: ["read"] } } } }));
+  await t.go(`#/sessions/${session}/tasks?request=1`);
+  const one = t.page.getByRole("region", { name: "Request 1" });
+  await one.getByText("draft").waitFor();
+  for (const name of ["Accept", "Refuse", "Cancel"]) assert.equal(await one.getByRole("button", { name, exact: true }).count(), 0);
 });
 
 describe("ten thousand requests are a windowed list", async (t) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memberText } from "../../../crates/ui/page/core/tasks/rawjson.js";
+import { memberText } from "../../../crates/ui/page/core/json.js";
 
 test("a member is cut out as it stands", () => {
   const text = '{"seq":1,"done":{"result":1.50,"at":"x"},"item" : {"n":1.50,"n":12345678901234567890,"q":"a\\"}, \\"item\\":1"}}\n';

@@ -22,6 +22,20 @@ test("a question has its answer, and a request its claim and result", () => {
   assert.deepEqual([...touched], [groups.list[1]]);
 });
 
+test("a request has its result, verdict and cancellation", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("requests", 1, { request: "Go" }), { kind: "planned", first: 1, last: 1, review: true }),
+    commit(2, undefined, { kind: "due", requests: [[1, 1]] }),
+    commit(3, "B", { kind: "finished", request: 1, result: 1 }),
+    commit(4, "A", { kind: "verdict", request: 1, accept: false, reason: "short" }),
+    commit(5, "A", { kind: "cancel_requested", request: 1 }, { kind: "cancelled", request: 1 }),
+    commit(6, undefined, { kind: "deadline_passed", request: 1 }),
+    commit(7, "B", { kind: "finished", request: 1, result: 1 }, { kind: "verdict", request: 1, accept: true }),
+  ]);
+  assert.deepEqual(shapes(groups), ["request planned due result refused cancelling cancelled late result accepted"]);
+});
+
 test("a step has its memory and what its commit wrote besides", () => {
   const groups = new Groups();
   groups.push([

@@ -448,9 +448,10 @@ class Base {
 
   commits(log, entry) {
     if (entry.updated_at === undefined) this.floor = Math.min(this.floor, entry.revision);
-    const { seq, at, agent, after, attempts, expires_at } = entry;
+    const { seq, at, agent, after, attempts, priority, not_before, deadline, review, expires_at } = entry;
     const changes = [{ kind: "appended", log, entries: [entry] }];
-    if (after || attempts) changes.push({ kind: "planned", first: seq, last: seq, after, attempts });
+    const plan = { after, attempts, priority, not_before, deadline, review };
+    if (Object.values(plan).some(Boolean)) changes.push({ kind: "planned", first: seq, last: seq, ...plan });
     if (log === "questions" && expires_at) changes.push({ kind: "awaited", first: seq, last: seq, expires_at });
     // Several entries may have one revision, so a commit is known by its entry.
     const id = `${log}/${seq}`;
@@ -467,10 +468,12 @@ function isBefore(one, other) {
 }
 
 /** What an entry shows of its last change: the claim or the end of a request, or the answer of a question. */
-function lastChange(log, { seq, item, claim, done, failed, updated_at: at, updated_by: agent }) {
+function lastChange(log, { seq, item, claim, done, in_review: review, failed, cancelled, updated_at: at, updated_by: agent }) {
   const made = (kind, by, more) => ({ at: by.at ?? at, agent: by.agent, changes: [{ kind, request: seq, ...by, ...more }] });
   if (done) return made("finished", done);
+  if (review) return made("finished", review);
   if (failed) return made("failed", failed);
+  if (cancelled) return made("cancelled", cancelled);
   if (claim) return made("claimed", claim);
   if (log === "questions" && at !== undefined) return { at, agent, changes: [{ kind: "updated", log, seq, item }] };
   return undefined;

@@ -62,6 +62,7 @@ export function marksOf(commit) {
   for (const change of commit.changes) {
     if (change.kind === "failed") add("failure", `request ${change.request} failed`);
     else if (change.kind === "claim_expired") add("failure", `the claim on request ${change.request} lapsed`);
+    else if (change.kind === "deadline_passed") add("failure", `the deadline of request ${change.request} passed`);
     else if (change.kind === "restored") add("restore", `restored to revision ${change.to ?? ""}`.trim());
     else if (change.kind === "agent_put" && isBad(change.value?.status)) add("failure", `${change.agent}: ${change.value.status}`);
     else if (change.kind === "appended" && change.log === "trajectories") {
@@ -111,7 +112,7 @@ export function compared(left, right, isSame = (a, b) => a === b) {
 /** Compares two pages of a log by seq. */
 export function comparedLogs(left, right) {
   const bySeq = (page) => new Map(page.map((entry) => [entry.seq, entry]));
-  const text = (entry) => JSON.stringify([entry.item, entry.image?.sha256, entry.claim?.agent, entry.done, entry.failed, entry.blocked_by?.length > 0]);
+  const text = (entry) => JSON.stringify([entry.item, entry.image?.sha256, entry.claim?.agent, entry.done, entry.in_review, entry.failed, entry.cancelled, entry.cancel, entry.not_before, entry.blocked_by?.length > 0]);
   return compared(bySeq(left), bySeq(right), (a, b) => text(a) === text(b)).sort((a, b) => b.key - a.key);
 }
 
@@ -126,18 +127,18 @@ export function historyOf(path) {
   return undefined;
 }
 
-const OF_REQUESTS = ["claimed", "released", "finished", "failed", "retried", "claim_expired"];
-
 /** True if a change is about one entry of a log. */
 function concerns(change, log, seq) {
   if (change.kind === "restored") return true;
-  if (OF_REQUESTS.includes(change.kind)) return log === "requests" && change.request === seq;
+  const among = (ranges) => ranges.some(([first, last]) => first <= seq && seq <= last);
+  if (change.requests) return log === "requests" && among(change.requests);
+  if (change.request) return log === "requests" && change.request === seq;
   if (change.kind === "question_expired") return log === "questions" && change.question === seq;
   if (change.kind === "planned" || change.kind === "awaited") return change.first <= seq && seq <= change.last;
   if (change.kind === "cleared") return change.log === undefined || change.log === log;
   if (change.log !== log) return false;
   if (change.entries) return change.entries.some((entry) => entry.seq === seq);
-  if (change.ranges) return change.ranges.some(([first, last]) => first <= seq && seq <= last);
+  if (change.ranges) return among(change.ranges);
   if (change.first !== undefined) return change.first <= seq && seq < change.first + (change.count ?? 1);
   return change.seq === seq;
 }

@@ -102,7 +102,7 @@ export function touches({ kinds = [], logs = [], agents = false, state = false }
     commit.changes.some(
       (change) =>
         kinds.includes(change.kind) ||
-        logs.includes(change.log) ||
+        logs.includes(change.request || change.requests ? "requests" : change.log) ||
         change.kind === "restored" ||
         (agents && (change.kind.startsWith("agent_") || String(change.log ?? "").startsWith("agents/"))) ||
         (state && change.kind.startsWith("state_")),

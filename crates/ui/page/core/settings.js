@@ -31,6 +31,9 @@ function read(name) {
   }
 }
 
+/** The name under which one judges and cancels, unless the token has an agent's: an object, since a text may read as another value. */
+export const author = remembered("author", { name: "" });
+
 /** "system", "light" or "dark". */
 export const theme = remembered("theme", "system");
 

@@ -170,6 +170,15 @@ const CHANGES = {
   failed: (change, add) => work("failed", change, add),
   retried: (change, add) => work("retried", change, add),
   claim_expired: (change, add) => work("lapsed", change, add),
+  cancel_requested: (change, add) => work("cancelling", change, add),
+  cancelled: (change, add) => work("cancelled", change, add),
+  verdict: (change, add) => work(change.accept ? "accepted" : "refused", change, add),
+  deadline_passed: (change, add) => work("late", change, add),
+  due: ({ requests, ...change }, add) => {
+    for (const [first, last] of requests) {
+      for (let seq = first; seq <= Math.min(last, first + 99); seq += 1) work("due", { ...change, request: seq }, add);
+    }
+  },
   state_put: (change, add) => stateRow("put", change, add),
   state_set: (change, add) => stateRow("put", change, add),
   state_merged: (change, add) => stateRow("merged", change, add),
@@ -225,6 +234,7 @@ export class Groups {
       for (const row of rows(commit).sort((a, b) => BESIDES.includes(a.kind) - BESIDES.includes(b.kind))) {
         const besides = BESIDES.includes(row.kind) ? (step ?? (row.kind === "state" ? beside : undefined)) : undefined;
         const group = besides ?? this.place(row, step);
+        if (row.type === "done" && isReviewed(group, row)) row.type = "result";
         group.rows.push(row);
         if (row.agent) this.agents.add(row.agent);
         if (typeof row.agentOf === "string") this.agents.add(row.agentOf);
@@ -306,6 +316,11 @@ export class Groups {
   }
 }
 
+/** True if the result of a request waits for a verdict. A commit says only that the work is finished. */
+function isReviewed(group, { change }) {
+  return change.verdict === undefined && group.rows.some((other) => other.type === "planned" && other.change.review);
+}
+
 /** True if a row belongs to the step that its agent took before. */
 function joins(group, row) {
   if (row.type === "step" || group.rows.length >= GROUP_ROWS_MAX) return false;
@@ -330,7 +345,7 @@ export function passes(group, { agents = [], kinds = [], statuses = [], text = "
 export function statusOf(row) {
   const status = row.status ?? member(row.item, "status");
   if (typeof status === "string") return status.toUpperCase();
-  return { done: "FINISH", failed: "FAIL" }[row.type];
+  return { done: "FINISH", accepted: "FINISH", failed: "FAIL", late: "FAIL" }[row.type];
 }
 
 /** The text of a row in lower case, made once. */

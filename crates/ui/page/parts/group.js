@@ -87,12 +87,12 @@ export function title(row) {
       return "Claim given back";
     case "lapsed":
       return "The claim lapsed";
-    case "done":
-      return change.result === undefined ? "Done" : `Done: ${brief(change.result, TITLE_CHARS)}`;
-    case "failed":
-      return change.reason === undefined ? "Failed" : `Failed: ${brief(change.reason, TITLE_CHARS)}`;
     case "retried":
       return "To be tried again";
+    case "late":
+      return "The deadline passed";
+    case "due":
+      return "Its time has come";
     case "planned":
       return plan(change);
     case "state_put":
@@ -114,14 +114,25 @@ export function title(row) {
     case "cleared":
       return `${row.log ?? "board"} cleared`;
     default:
-      return HISTORY[row.type]?.(change) ?? row.type.replaceAll("_", " ");
+      return ENDS[row.type] ? end(ENDS[row.type], change) : HISTORY[row.type]?.(change) ?? row.type.replaceAll("_", " ");
   }
 }
 
-function plan({ after = [], attempts }) {
+/** The rows that have a result or a reason. */
+const ENDS = { done: "Done", result: "For review", accepted: "Accepted", refused: "Refused", failed: "Failed", cancelling: "To be cancelled", cancelled: "Cancelled" };
+
+function end(name, { result, reason = result }) {
+  return reason === undefined ? name : `${name}: ${brief(reason, TITLE_CHARS)}`;
+}
+
+function plan({ after = [], attempts, priority, not_before: start, deadline, review }) {
   const parts = [];
   if (after.length > 0) parts.push(`after ${after.map((seq) => `#${seq}`).join(", ")}`);
   if (attempts) parts.push(`${attempts} attempts`);
+  if (priority) parts.push(`priority ${priority}`);
+  if (start) parts.push(`not before ${time(start)}`);
+  if (deadline) parts.push(`deadline ${time(deadline)}`);
+  if (review) parts.push("to be reviewed");
   return parts.join(" · ") || "Planned";
 }
 
@@ -138,6 +149,9 @@ const HISTORY = {
   images_forgotten: () => "Images deleted",
 };
 
+/** The rows of a request that end what the one before said of it. */
+const WORK = ["claim", "done", "result", "accepted", "refused", "failed", "released", "lapsed", "late", "cancelled", "retried"];
+
 function Badges({ group, row }) {
   // What the step does not say, its memory may.
   const steps = ["step", "memory"].map((type) => group.rows.find((one) => one.type === type)).filter(Boolean);
@@ -146,11 +160,11 @@ function Badges({ group, row }) {
   const spent = said("cost");
   const took = said("duration", "time_cost", "total_time_cost");
   const step = steps.find((one) => statusOf(one) !== undefined);
-  const last = group.rows.findLast((one) => ["claim", "done", "failed", "released", "lapsed", "retried"].includes(one.type));
+  const last = group.rows.findLast((one) => WORK.includes(one.type));
   return html`<span class="badges">
     ${row.seq !== undefined && (row.type === "request" || row.type === "question") && html`<span class="muted small">#${row.seq}</span>`}
     ${n !== undefined && html`<span class="muted small">step ${n}</span>`}
-    <${Status} value=${statusOf(last && ["done", "failed"].includes(last.type) ? last : step ?? row)} />
+    <${Status} value=${statusOf(last && statusOf(last) !== undefined ? last : step ?? row)} />
     ${spent !== undefined && spent > 0 && html`<span class="muted small num">${cost(spent)}</span>`}
     ${took !== undefined && html`<span class="muted small num">${seconds(took)}</span>`}
     ${last?.type === "claim" && html`<${Lease} change=${last.change} />`}
@@ -180,7 +194,7 @@ function States({ rows }) {
 function Part({ row, group }) {
   if (row.hidden && row.type === "awaited" && group.rows.some((one) => one.type === "answer" || one.type === "expired")) return null;
   if (row.type === "memory" && group.rows.some((one) => one.type === "step" && title(one) === title(row))) return null;
-  if (row.type === "claim" && group.rows.some((one) => one.type === "done" || one.type === "failed")) return null;
+  if (row.type === "claim" && group.rows.some((one) => ["done", "result", "failed"].includes(one.type))) return null;
   const after = new Date(row.at) - new Date(group.at);
   return html`<a class=${cx("part", `part-${row.type}`)} href=${openHref(target(row))}>
     <span class="arrow" aria-hidden="true">↳</span>${row.agent && row.agent !== group.agent && html`<${Agent} name=${row.agent} />`}

@@ -1,24 +1,26 @@
-// Beside the timeline: who works, what is claimed, and steps, durations and costs by agent.
+// Beside the timeline: who works, what is claimed, which results wait for a verdict, and steps, durations and costs by agent.
 
 import { board } from "../core/api.js";
 import { href } from "../core/address.js";
-import { now } from "../core/clock.js";
 import { html } from "../core/dom.js";
 import { useFold } from "../core/feed.js";
-import { cost, count, hue, seconds, short, span } from "../core/format.js";
+import { cost, count, hue, seconds, short } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
 import { agentOf, itemText, memoryOf, number } from "../core/timeline.js";
 import { Agent, Ago, Status } from "./basics.js";
 import { openHref } from "./entry.js";
+import { Left } from "./tasks/state.js";
 
 /** The most agents and claims that are listed here; their views have all. */
 const LISTED_MAX = 12;
 
 export function Overview({ session, feed }) {
   const agents = useResource(`${board(session, "agents")}?seen=true`, { feed, on: touches({ agents: true }), cache: "no-store" });
-  const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"], kinds: ["claimed", "released", "finished", "failed", "claim_expired"] }) });
+  const requests = useResource(`${board(session, "requests")}?latest=200`, { feed, on: touches({ logs: ["requests"] }) });
   const byAgent = useFold(feed, () => new Map(), addTotals);
   const totals = [...byAgent.values()].map(total).sort((a, b) => b.steps - a.steps).slice(0, LISTED_MAX);
+  const reviews = useResource(`${board(session, "requests")}?in_review=true&limit=${LISTED_MAX}`, { feed, on: touches({ logs: ["requests"] }) });
+  const inReview = reviews.data?.entries ?? [];
   const claims = (requests.data?.entries ?? []).filter((entry) => entry.claim);
   return html`<aside class="overview" aria-label="Overview">
     <section>
@@ -32,10 +34,17 @@ export function Overview({ session, feed }) {
       <h2><a href=${href("tasks", session)}>Claimed now</a></h2>
       ${claims.slice(0, LISTED_MAX).map((entry) => html`<div class="claim" key=${entry.seq}>
         <a href=${openHref(`requests/${entry.seq}`)}>${short(itemText("requests", entry.item), 80)}</a>
-        <span class="row small muted"><${Agent} name=${entry.claim.agent} /> <span class="num">${left(entry.claim.expires_at, now.value)}</span></span>
+        <span class="row small muted"><${Agent} name=${entry.claim.agent} /> <${Left} until=${entry.claim.expires_at} /></span>
       </div>`)}
       ${claims.length === 0 && html`<p class="muted small">No request is claimed.</p>`}
     </section>
+    ${inReview.length > 0 && html`<section>
+      <h2><a href=${href("tasks", session, { state: "in_review" })}>In review</a></h2>
+      ${inReview.map((entry) => html`<div class="claim" key=${entry.seq}>
+        <a href=${href("tasks", session, { state: "in_review", request: entry.seq })}>${short(itemText("requests", entry.item), 80)}</a>
+        <span class="row small muted"><${Agent} name=${entry.in_review.agent} /> <${Ago} at=${entry.in_review.at} /></span>
+      </div>`)}
+    </section>`}
     <section>
       <h2>By agent <span class="muted small">in what is loaded</span></h2>
       <${Bars} title="Steps" totals=${totals} of="steps" text=${count} />
@@ -43,11 +52,6 @@ export function Overview({ session, feed }) {
       <${Bars} title="Cost" totals=${totals} of="spent" text=${cost} />
     </section>
   </aside>`;
-}
-
-function left(until, at) {
-  const ms = new Date(until) - at;
-  return ms > 0 ? `${span(ms)} left` : "about to lapse";
 }
 
 function addTotals(byAgent, commits) {

@@ -6,13 +6,13 @@ import { cx, html, useLayoutEffect, useMemo, useRef, useState } from "../core/do
 import { useFeed } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { REQUESTS_MAX, useRequests } from "../core/tasks/requests.js";
-import { connected, dependants, related, STATES } from "../core/tasks/tasks.js";
+import { connected, dependants, details, newest, STATES } from "../core/tasks/tasks.js";
 import { Agent, Ago, Button, Command, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Rows } from "../parts/rows.js";
 import { TaskDetail } from "../parts/tasks/detail.js";
 import { NewRequest } from "../parts/tasks/dialogs.js";
 import { Graph } from "../parts/tasks/graph.js";
-import { attempts, Left, TaskState } from "../parts/tasks/state.js";
+import { agentOfWork, Left, TaskState } from "../parts/tasks/state.js";
 
 const ROW_PX = 56;
 
@@ -20,7 +20,9 @@ export function Tasks({ session }) {
   const feed = useFeed(session);
   const requests = useRequests(session, feed);
   const version = requests.version.value;
-  const { request, state = "", agent = "", text = "", show = "list" } = place.value.params;
+  const { request, state: wanted = "", agent = "", text = "", show = "list" } = place.value.params;
+  // An address of an older page may name a state that there is no more.
+  const state = wanted in STATES ? wanted : "";
   const [making, setMaking] = useState();
   const all = useMemo(() => [...requests.tasks.values()].sort((a, b) => b.seq - a.seq), [requests, version]);
   const waiting = useMemo(() => dependants(requests.tasks), [requests, version]);
@@ -55,7 +57,7 @@ export function Tasks({ session }) {
           <${Note} requests=${requests} />
           ${shown.length > 0
             ? html`<${Rows} class="tasks-list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${reveal}
-                render=${(i) => html`<${Row} key=${shown[i].seq} session=${session} task=${shown[i]} waiting=${waiting.get(shown[i].seq)?.length ?? 0} isSelected=${shown[i].seq === selected} />`} />`
+                render=${(i) => html`<${Row} key=${shown[i].seq} session=${session} task=${shown[i]} said=${details(shown[i], requests.tasks).join(" · ")} waiting=${waiting.get(shown[i].seq)?.length ?? 0} isSelected=${shown[i].seq === selected} />`} />`
             : html`<${Empty} title="No request matches">Fewer filters show more.<//>`}`}
       </section>
       ${selected !== undefined && html`<${TaskDetail} key=${selected} session=${session} seq=${selected} feed=${feed} requests=${requests} version=${version} waiting=${waiting} onAfter=${() => setMaking({ after: String(selected) })} />`}
@@ -88,13 +90,17 @@ function useAnchor(shown, filters) {
 }
 
 function matches(task, { agent, text }) {
-  if (agent !== "" && ![task.agent, task.claim?.agent, task.done?.agent, task.failed?.agent].includes(agent)) return false;
+  if (agent !== "" && !agentsOf(task).includes(agent)) return false;
   if (text === "") return true;
   return text.toLowerCase().split(/\s+/).every((word) => task.text.toLowerCase().includes(word) || `#${task.seq}` === word);
 }
 
+function agentsOf(task) {
+  return [task.agent, agentOfWork(task)].filter(Boolean);
+}
+
 function Agents({ all, value }) {
-  const names = useMemo(() => [...new Set(all.flatMap((one) => [one.agent, one.claim?.agent, one.done?.agent, one.failed?.agent]).filter(Boolean))].sort(), [all]);
+  const names = useMemo(() => [...new Set(all.flatMap(agentsOf))].sort(), [all]);
   if (names.length === 0) return null;
   return html`<${Select} label="Agent" hideLabel options=${[["", "All agents"], ...names.map((name) => [name, name])]} value=${value} onChange=${(name) => setParams({ agent: name })} />`;
 }
@@ -115,18 +121,17 @@ function Note({ requests }) {
   return null;
 }
 
-function Row({ session, task, waiting, isSelected }) {
+function Row({ session, task, said, waiting, isSelected }) {
   const { params } = place.value;
-  const who = task.done?.agent ?? task.failed?.agent ?? task.claim?.agent;
+  const who = agentOfWork(task);
   return html`<a class="task-row" href=${href("tasks", session, { ...params, request: task.seq, open: null })} aria-current=${isSelected ? "true" : undefined}>
     <span class="num muted">#${task.seq}</span>
     <span class="task-what"><span class="truncate" title=${task.text}>${task.text || "(no text)"}</span>
       <span class="row small muted facts-line">
-        ${task.state === "waiting" && html`<span class="nowrap">waits for ${task.blocked_by.slice(0, 4).map((seq) => `#${seq}`).join(", ")}${task.blocked_by.length > 4 ? ` and ${task.blocked_by.length - 4} more` : ""}</span>`}
+        ${task.priority !== undefined && html`<span class="nowrap priority">priority ${task.priority}</span>`}
         ${who && html`<${Agent} name=${who} />`}
         ${task.claim && html`<${Left} until=${task.claim.expires_at} />`}
-        ${task.failed?.reason !== undefined && html`<span class="truncate">${typeof task.failed.reason === "string" ? task.failed.reason : JSON.stringify(task.failed.reason)}</span>`}
-        ${task.failures > 0 && html`<span class="nowrap">${attempts(task)}</span>`}
+        ${said && html`<span class="truncate" title=${said}>${said}</span>`}
         ${!who && task.agent && html`<span class="row">by <${Agent} name=${task.agent} /></span>`}
         ${waiting > 0 && task.state !== "done" && html`<span class="nowrap waited">${plural(waiting, "request")} ${waiting === 1 ? "waits" : "wait"} for it</span>`}
       </span>
@@ -135,16 +140,13 @@ function Row({ session, task, waiting, isSelected }) {
   </a>`;
 }
 
-/** The graph of all that wait or are waited for, or of those connected with the selected one. */
+/** The graph of all requests, or of those connected with the selected one. */
 function Whole({ requests, waiting, version, selected }) {
   const { tasks } = requests;
   const { seqs, cut } = useMemo(() => {
     const near = selected === undefined ? undefined : connected(tasks, waiting, selected);
-    return near && near.seqs.length > 1 ? near : related(tasks, waiting);
+    return near && near.seqs.length > 1 ? near : newest(tasks, waiting);
   }, [tasks, version, selected]);
-  if (seqs.length === 0) {
-    return html`<${Empty} title="No request waits for another">A request that is made with <code>after</code> waits until those are done.<//>`;
-  }
   return html`<${Graph} tasks=${tasks} seqs=${seqs} cut=${cut} selected=${selected} version=${version} />`;
 }
 

@@ -5,8 +5,8 @@
 
 import { board, get, Problem } from "../api.js";
 import { batch, signal, useEffect, useMemo } from "../dom.js";
-import { short } from "../format.js";
-import { changed, ranges, stateOf } from "./tasks.js";
+import { brief, short } from "../format.js";
+import { changed, failedAttempt, ranges, stateOf } from "./tasks.js";
 import { itemText } from "../timeline.js";
 
 /** The most requests that stay in memory: the newest. */
@@ -151,11 +151,20 @@ class Requests {
   }
 }
 
-/** The short form of an entry. */
-function task({ item, done, ...entry }) {
-  const text = short(itemText("requests", item).replace(/\s+/g, " "), TEXT_CHARS);
-  const one = { ...entry, text, done: done && { agent: done.agent, at: done.at } };
+/** The members of an entry that may hold a long result or reason. */
+const ENDS = ["done", "in_review", "failed", "cancelled", "cancel"];
+
+/** The short form of an entry: no item and no result, and of its past attempts the last that failed. */
+function task({ item, ...entry }) {
+  const last = failedAttempt(entry);
+  const one = { ...entry, text: short(itemText("requests", item).replace(/\s+/g, " "), TEXT_CHARS), past_attempts: last && [shortened(last)] };
+  for (const name of ENDS) one[name] &&= shortened(one[name]);
   return { ...one, state: stateOf(one) };
+}
+
+/** The end of a request or an attempt without its result, and with its reason in short. */
+function shortened({ result, reason, verdict, ...end }) {
+  return { ...end, reason: reason === undefined ? undefined : brief(reason, TEXT_CHARS) };
 }
 
 /** The requests of a session, by seq, as a live store. */

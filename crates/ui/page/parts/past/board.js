@@ -40,7 +40,7 @@ export function PastBoard({ session, at, feed, oldest }) {
 
 function Log({ session, log, at, feed }) {
   const live = at === undefined;
-  const { data, error } = useResource(withQuery(board(session, log), { latest: LATEST, at }), { feed, on: live ? touches({ logs: [log], kinds: ["cleared", "claimed", "finished", "failed"] }) : undefined });
+  const { data, error } = useResource(withQuery(board(session, log), { latest: LATEST, at }), { feed, on: live ? touches({ logs: [log], kinds: ["cleared"] }) : undefined });
   const entries = [...(data?.entries ?? [])].reverse();
   return html`<section class="card" aria-label=${log}>
     <header><h2 class="grow capital">${log}</h2><span class="badge num">${data ? count(data.count) : "…"}</span></header>

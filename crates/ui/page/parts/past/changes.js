@@ -65,7 +65,7 @@ function Difference({ row }) {
 
 /** An entry whose item stayed: what else of it changed. */
 function Same({ row: { path, after, entry } }) {
-  const type = ["done", "failed"].find((one) => entry?.[one]);
+  const type = ["done", "failed", "cancelled"].find((one) => entry?.[one]);
   const end = type && title({ type, change: entry[type] });
   return html`<p>${short(itemText(path.split("/")[0], after), 400)}</p>
     <p class="muted small">${end ?? "The item stayed the same."}</p>`;

@@ -57,7 +57,7 @@ class Marks {
     // By the time that they take: the audit examines all commits of a long history for each kind.
     await this.steps(body.counts.trajectories, aborted);
     await this.pages((after = body.oldest_revision) => ["events", { on: "agents", after }], aborted);
-    for (const kind of ["failed", "restored", "claim_expired"]) {
+    for (const kind of ["failed", "restored", "claim_expired", "deadline_passed"]) {
       await this.pages((before) => ["audit", { kind, order: "desc", limit: 1000, before }], aborted);
     }
     this.loading.value = false;

@@ -1,8 +1,9 @@
-// The dialog that makes a request: a text or JSON, what it waits for, and its attempts.
+// The dialogs that make a request (a text or JSON, what it waits for, its attempts), cancel it, and judge its result.
 
-import { board, post } from "../../core/api.js";
+import { board, post, put, rights } from "../../core/api.js";
 import { setParams } from "../../core/address.js";
 import { html, useState } from "../../core/dom.js";
+import { author } from "../../core/settings.js";
 import { Button, ProblemNote, Tabs } from "../basics.js";
 import { Dialog } from "../dialog.js";
 
@@ -54,4 +55,45 @@ function wrong(text) {
   } catch (error) {
     return `Not JSON yet: ${error.message}`;
   }
+}
+
+/** The dialogs that end a request: the beginning of the title, the action, and what it means. */
+const ENDS = {
+  cancel: ["Cancel", "Cancel request", "If an agent holds it, that agent is asked to stop. If none does, or it was asked before, the request ends at once."],
+  accept: ["Accept the result of", "Accept result", "The request is done with this result."],
+  refuse: ["Refuse the result of", "Refuse result", "This is a failed attempt. The next agent reads the reason."],
+};
+
+/** Cancels a request or judges its result. Asks for a reason, and for a name unless the token has an agent's. */
+export function EndRequest({ session, entry, how, onDone, onClose }) {
+  const [title, action, text] = ENDS[how];
+  const isVerdict = how !== "cancel";
+  const isNamed = rights.value.agent !== undefined;
+  const [reason, setReason] = useState("");
+  const [name, setName] = useState(author.peek().name);
+  const [error, setError] = useState();
+  const send = async (event) => {
+    event.preventDefault();
+    const by = name.trim();
+    const verdict = isVerdict && { accept: how === "accept", fence: entry.in_review?.fence };
+    try {
+      await put(board(session, "requests", String(entry.seq), isVerdict ? "verdict" : "cancelled"), { ...verdict, reason: reason.trim() || undefined }, {
+        headers: isNamed || by === "" ? {} : { "X-Agent-ID": encodeURIComponent(by) },
+      });
+      if (!isNamed) author.value = { name: by };
+      onDone();
+      onClose();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  return html`<${Dialog} title=${`${title} request ${entry.seq}`} onClose=${onClose}>
+    <form class="stack" onSubmit=${send}>
+      <p>${text}</p>
+      <label class="labelled">Reason (optional)<textarea class="field" rows="3" autofocus value=${reason} onInput=${(event) => setReason(event.currentTarget.value)}></textarea></label>
+      ${!isNamed && html`<label class="labelled">Your name${isVerdict ? ", not that of the agent who did it" : " (optional)"}<input class="field" required=${isVerdict} value=${name} onInput=${(event) => setName(event.currentTarget.value)} /></label>`}
+      <${ProblemNote} error=${error} />
+      <div class="row"><span class="grow"></span><${Button} type="submit" kind=${how === "accept" ? "primary" : "danger"}>${action}<//></div>
+    </form>
+  <//>`;
 }

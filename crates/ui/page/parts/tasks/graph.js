@@ -1,9 +1,11 @@
-// Which request waits for which: layers from left to right, with the keyboard from node to node.
+// Which request waits for which: layers from left to right, with the keyboard from node to node. Requests without links stand
+// in rows below.
 
 import { href, place } from "../../core/address.js";
 import { cx, html, useEffect, useId, useMemo, useRef } from "../../core/dom.js";
 import { plural, short } from "../../core/format.js";
-import { GRAPH_MAX, layers, STATES } from "../../core/tasks/tasks.js";
+import { details, GRAPH_MAX, layers, parted, STATES } from "../../core/tasks/tasks.js";
+import { agentOfWork } from "./state.js";
 
 const WIDTH = 196;
 const HEIGHT = 46;
@@ -12,15 +14,23 @@ const GAP_Y = 12;
 const MARGIN = 12;
 const TEXT_CHARS = 24;
 
+/** Columns of the requests without links, if those with links have fewer. */
+const COLUMNS = 4;
+
 /** A graph of these requests. */
 export function Graph({ tasks, seqs, cut, selected, version }) {
   const id = useId();
   const ref = useRef();
-  const layout = useMemo(() => placed(layers(seqs, tasks)), [seqs, tasks, version]);
+  const layout = useMemo(() => placed(seqs, tasks), [seqs, tasks, version]);
   const edges = useMemo(() => edgesOf(layout, tasks), [layout]);
   const { session, params } = place.value;
   useEffect(() => {
-    ref.current.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    const place = layout.at.get(selected);
+    const box = ref.current;
+    if (!place) return;
+    // `scrollIntoView` would move what is around the box too.
+    box.scrollLeft = place[0] - (box.clientWidth - WIDTH) / 2;
+    if (place[1] < box.scrollTop || place[1] + HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = place[1] - MARGIN;
   }, [selected]);
   useDrag(ref);
   const key = (event) => {
@@ -33,24 +43,25 @@ export function Graph({ tasks, seqs, cut, selected, version }) {
   };
   const first = selected !== undefined && layout.at.has(selected) ? selected : layout.order[0];
   return html`<div class="graph-box">
-    ${cut && html`<p class="note">${plural(GRAPH_MAX, "request")} are drawn: the nearest to the selected one, or the newest.</p>`}
-    <div class="graph" ref=${ref} role="group" aria-label="Requests that wait for others; arrow keys move" onKeyDown=${key}>
+    ${cut && html`<p class="note">${plural(GRAPH_MAX, "request")} are drawn: the nearest to the selected one, or the newest, first of those with links.</p>`}
+    <div class="graph" ref=${ref} role="group" aria-label="Requests and what they wait for; arrow keys move" onKeyDown=${key}>
       <svg width=${layout.width} height=${layout.height}>
         <defs><clipPath id=${`${id}-text`}><rect width=${WIDTH - 6} height=${HEIGHT} /></clipPath><marker id=${id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5 8 4 0 7.5z" /></marker></defs>
         <g aria-hidden="true">${edges.map(({ from, to, d }) => html`<path key=${`${from} ${to}`} class=${cx("edge", tasks.get(from).state === "done" && "met", (from === selected || to === selected) && "near")} d=${d} marker-end=${`url(#${id})`} />`)}</g>
-        ${layout.order.map((seq) => html`<${Node} key=${seq} task=${tasks.get(seq)} at=${layout.at.get(seq)} href=${href("tasks", session, { ...params, request: seq, open: null })} isSelected=${seq === selected} isFirst=${seq === first} clip=${`url(#${id}-text)`} />`)}
+        ${layout.order.map((seq) => html`<${Node} key=${seq} task=${tasks.get(seq)} said=${details(tasks.get(seq), tasks).join("; ")} at=${layout.at.get(seq)} href=${href("tasks", session, { ...params, request: seq, open: null })} isSelected=${seq === selected} isFirst=${seq === first} clip=${`url(#${id}-text)`} />`)}
       </svg>
     </div>
   </div>`;
 }
 
-function Node({ task, at: [x, y], href: address, isSelected, isFirst, clip }) {
-  const { seq, text, state, blocked_by = [] } = task;
+function Node({ task, said, at: [x, y], href: address, isSelected, isFirst, clip }) {
+  const { seq, text, state } = task;
   const name = short(text || "(no text)", TEXT_CHARS);
-  const sub = `#${seq} · ${STATES[state]}${task.claim ? ` · ${short(task.claim.agent, 14)}` : ""}`;
-  const label = `${name} ${sub}${blocked_by.length > 0 ? `; waits for ${blocked_by.map((before) => `#${before}`).join(", ")}` : ""}`;
+  const agent = state === "done" ? undefined : agentOfWork(task);
+  const sub = `#${seq} · ${STATES[state]}${agent ? ` · ${short(agent, 14)}` : ""}`;
+  const label = `${name} ${sub}${said && `; ${said}`}`;
   return html`<a class=${cx("node", `task-${state}`, isSelected && "selected")} href=${address} data-seq=${seq} aria-label=${label} aria-current=${isSelected ? "true" : undefined} tabindex=${isFirst ? 0 : -1} transform=${`translate(${x} ${y})`}>
-    <title>${`#${seq} ${short(text, 240)}`}</title>
+    <title>${`#${seq} ${short(text, 240)}${said && `\n${said}`}`}</title>
     <rect width=${WIDTH} height=${HEIGHT} rx="6" />
     <rect class="edge-of" width="4" height=${HEIGHT} rx="2" />
     <text x="14" y="18" class="name" clip-path=${clip}>${name}</text>
@@ -58,16 +69,21 @@ function Node({ task, at: [x, y], href: address, isSelected, isFirst, clip }) {
   </a>`;
 }
 
-/** Places of layers: `{at: Map of seq to [x, y], layers, order, width, height}`. */
-function placed(found) {
-  const tallest = Math.max(...found.map((layer) => layer.length));
-  const height = tallest * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN;
+/** Places of requests: `{at: Map of seq to [x, y], layers, order, width, height}`. The layers are the columns from top to bottom. */
+function placed(seqs, tasks) {
+  const { linked, alone } = parted(seqs, tasks);
+  const found = layers(linked, tasks);
+  const tallest = Math.max(0, ...found.map((layer) => layer.length));
   const at = new Map();
-  found.forEach((layer, column) => {
-    const top = (height - layer.length * (HEIGHT + GAP_Y) + GAP_Y) / 2;
-    layer.forEach((seq, row) => at.set(seq, [MARGIN + column * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)]));
+  const put = (seq, column, row) => at.set(seq, [MARGIN + column * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)]);
+  found.forEach((layer, column) => layer.forEach((seq, row) => put(seq, column, (tallest - layer.length) / 2 + row)));
+  const columns = Math.max(found.length, Math.min(COLUMNS, alone.length));
+  alone.forEach((seq, i) => {
+    put(seq, i % columns, tallest + Math.floor(i / columns));
+    (found[i % columns] ??= []).push(seq);
   });
-  return { at, layers: found, order: found.flat(), height, width: found.length * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN };
+  const rows = tallest + Math.ceil(alone.length / columns);
+  return { at, layers: found, order: found.flat(), height: rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN, width: columns * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN };
 }
 
 function edgesOf({ at, layers: found }, tasks) {

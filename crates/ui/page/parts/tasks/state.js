@@ -3,7 +3,7 @@
 import { now } from "../../core/clock.js";
 import { html } from "../../core/dom.js";
 import { plural, span } from "../../core/format.js";
-import { stateOf, STATES } from "../../core/tasks/tasks.js";
+import { details, stateOf, STATES } from "../../core/tasks/tasks.js";
 import { Agent } from "../basics.js";
 
 /** `1 of 3 attempts failed`. */
@@ -16,11 +16,15 @@ export function TaskState({ state }) {
   return html`<span class=${`task-state task-${state}`}>${STATES[state]}</span>`;
 }
 
-/** The state of a request's entry, with who has or ended it, or what it waits for. */
+/** The agent that has a request, did it or ended it. */
+export function agentOfWork({ done, failed, cancelled, in_review: review, claim }) {
+  return (done ?? failed ?? cancelled ?? review ?? claim)?.agent;
+}
+
+/** The state of a request's entry, with who has or ended it, and what it waits for or why it ended. */
 export function RequestState({ entry }) {
-  const { claim, done, failed, blocked_by: before = [] } = entry;
-  const by = (done ?? failed ?? claim)?.agent;
-  return html`<${TaskState} state=${stateOf(entry)} />${by && html`<${Agent} name=${by} />`}${stateOf(entry) === "waiting" && html`<span class="muted small nowrap">for ${before.slice(0, 4).map((seq) => `#${seq}`).join(", ")}${before.length > 4 ? "…" : ""}</span>`}`;
+  const by = agentOfWork(entry);
+  return html`<${TaskState} state=${stateOf(entry)} />${by && html`<${Agent} name=${by} />`}${details(entry).map((text) => html`<span class="muted small task-said">${text}</span>`)}`;
 }
 
 /** The time that a claim still has. */
