@@ -42,7 +42,7 @@ enum Client {
     Mcp(Mcp),
     Completions(shell::Completions),
     Man(shell::Man),
-    #[command(hide = true)]
+    #[command(name = "__work-child", hide = true)]
     WorkChild(Keeper),
     #[command(flatten)]
     Remote(Remote),

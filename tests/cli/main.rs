@@ -14,6 +14,7 @@ mod history;
 mod logs;
 mod progress;
 mod refusals;
+mod requests;
 mod server;
 mod shell;
 mod state;

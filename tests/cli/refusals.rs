@@ -21,7 +21,7 @@ enum Kind {
 use Kind::{Makes, Reads, Writes};
 
 /// Each command on a server, in each form that sends another request, with arguments that are valid.
-const COMMANDS: [(Kind, &[&str]); 33] = [
+const COMMANDS: [(Kind, &[&str]); 41] = [
     (Reads, &["tail", "demo"]),
     (Reads, &["sessions"]),
     (Reads, &["show", "demo"]),
@@ -40,7 +40,7 @@ const COMMANDS: [(Kind, &[&str]); 33] = [
     (Reads, &["inbox", "--requests"]),
     (Writes, &["claim", "demo", "--agent", "A"]),
     (Writes, &["claim", "demo/1", "--agent", "A"]),
-    (Writes, &["finish", "demo/1", "--agent", "A"]),
+    (Writes, &["finish", "demo/1", "--agent", "A", "--unclaimed"]),
     (Writes, &["fail", "demo/1", "--agent", "A"]),
     (Writes, &["release", "demo/1", "--agent", "A"]),
     (Reads, &["prompt", "demo"]),
@@ -55,10 +55,21 @@ const COMMANDS: [(Kind, &[&str]); 33] = [
     (Makes, &["pause", "demo", "A"]),
     (Writes, &["resume", "demo", "A"]),
     (Reads, &["state", "get", "demo/a", "--at", "1"]),
+    (Reads, &["agents", "demo"]),
+    (Reads, &["wait", "demo/1"]),
+    (Writes, &["retry", "demo/1"]),
+    (Writes, &["cancel", "demo/1"]),
+    (Writes, &["review", "demo/1", "--accept", "--fence", "1", "--agent", "A"]),
+    (Reads, &["blob", "get", "demo", DIGEST]),
+    (Makes, &["blob", "put", "demo", "-"]),
+    (Writes, &["delete", "demo", "--yes"]),
 ];
 
 /// Commands on a server whose refusals have tests of their own.
-const TESTED_ELSEWHERE: [&str; 3] = ["mcp", "forward", "demo"];
+const TESTED_ELSEWHERE: [&str; 4] = ["mcp", "forward", "demo", "work"];
+
+/// The digest of a blob that no session has.
+const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 /// The classes of refusal: the answer's status, headers and code, and the exit code.
 const CLASSES: [(&str, &str, &str, i32); 15] = [
@@ -164,7 +175,7 @@ fn every_command_on_a_server_has_a_row() {
             found += 1;
         }
     }
-    assert_eq!(found, 23);
+    assert_eq!(found, 31);
 }
 
 #[test]

@@ -40,6 +40,22 @@ fn every_revision_comes_once_through_kills_and_restarts() {
 }
 
 #[test]
+fn past_events_are_printed_without_a_wait() {
+    let server = Server::start();
+    for _ in 0..3 {
+        server.json(&["post", "demo/requests", "do it"]);
+    }
+    let lines = |flags: &[&str]| {
+        let text = server.run(&[&["tail", "demo", "--no-follow"], flags].concat()).text();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&[]).iter().map(|line| revision(line)).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(lines(&["--after", "1", "--count", "1"]).len(), 1);
+    assert_eq!(lines(&["--after", "3"]).len(), 0);
+    assert!(lines(&["--format", "table"])[2].contains("requests/3"));
+}
+
+#[test]
 fn filtered_revisions_are_not_lost_in_a_restart() {
     let mut server = Server::start();
     server.json(&["post", "demo/requests", "first", "--agent", "A"]);

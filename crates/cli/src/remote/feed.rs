@@ -34,12 +34,22 @@ pub(super) struct Resync {
     pub(super) oldest_revision: u64,
 }
 
+#[derive(Deserialize)]
+struct Kinded {
+    #[serde(rename = "kind")]
+    _kind: String,
+}
+
 impl News {
     /// Returns the event as one line of JSON, in which the kind is a member.
     pub(super) fn json(&self) -> String {
         match self {
             Self::Commit { kind, data } => {
                 let members = data.trim_start().trim_start_matches('{');
+                // An event of a page has it among its members.
+                if serde_json::from_str::<Kinded>(data).is_ok() {
+                    return data.clone();
+                }
                 format!("{{\"kind\":{},{members}", serde_json::Value::from(kind.as_str()))
             }
             Self::Resync(Resync { revision, oldest_revision }) => format!(

@@ -129,7 +129,7 @@ impl Server {
     /// Reads the bytes at an address, of any media type.
     pub(super) async fn bytes(&self, address: &str) -> Result<Bytes, Refusal> {
         let request = self.request(&Method::GET, address)?;
-        let answer = self.once(address, built(address, request.body(Bytes::new()))?).await?;
+        let answer = self.answered(address, built(address, request.body(Bytes::new()))?).await?;
         if answer.status() != StatusCode::OK {
             return Err(self.refusal(address, answer).await);
         }
@@ -214,25 +214,29 @@ impl Server {
         Ok(Request::builder().method(method).uri(url))
     }
 
-    /// Repeats a request while the connection breaks off or the server asks to wait a little.
     async fn exchange(
         &self,
         address: &str,
         request: Request<Bytes>,
         media_type: &str,
     ) -> Result<Received, Refusal> {
+        let answer = self.answered(address, request).await?;
+        self.received(address, answer, media_type).await
+    }
+
+    /// Repeats a request while the connection breaks off or the server asks to wait a little.
+    async fn answered(&self, address: &str, request: Request<Bytes>) -> Result<Answer, Refusal> {
         for pause in PAUSES {
             match self.once(address, request.clone()).await {
                 Ok(answer) => match Self::retry_after(&answer) {
                     Some(time) if time <= RETRY_AFTER_MAX => sleep(time.max(pause)).await,
-                    _ => return self.received(address, answer, media_type).await,
+                    _ => return Ok(answer),
                 },
                 Err(Refusal::Unreached { error: Error::Broken(_), .. }) => sleep(pause).await,
                 Err(refusal) => return Err(refusal),
             }
         }
-        let answer = self.once(address, request).await?;
-        self.received(address, answer, media_type).await
+        self.once(address, request).await
     }
 
     async fn once(&self, address: &str, request: Request<Bytes>) -> Result<Answer, Refusal> {

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::Failure;
@@ -21,7 +21,7 @@ use blackboard_board::{Digest, SessionName};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard blob put demo report.pdf --media-type application/pdf\n\
-\x20 blackboard blob get demo SHA256 -o report.pdf")]
+\x20 blackboard blob get demo e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 > a.pdf")]
 pub struct Blob {
     #[command(subcommand)]
     command: Command,
@@ -104,6 +104,10 @@ impl Get {
         let address = blob_url(&self.session, &self.sha256);
         self.access.run(async |server, _| {
             let bytes = server.bytes(&address).await?;
+            // Something else may answer in the server's place.
+            if Digest::of(&bytes) != self.sha256 {
+                return Err(Refusal::Foreign { url: server.url(&address), status: StatusCode::OK });
+            }
             match self.output {
                 Some(path) => fs::write(&path, &bytes).map_err(|source| Refusal::Unwritten {
                     name: path.display().to_string(),

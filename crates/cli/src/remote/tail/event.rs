@@ -46,6 +46,10 @@ pub(super) struct Change<'a> {
     #[serde(borrow)]
     pub(super) agent: Option<Cow<'a, str>>,
     pub(super) request: Option<u64>,
+    /// Ranges of requests whose time has come.
+    pub(super) requests: Option<Vec<(u64, u64)>>,
+    /// The verdict on a result.
+    pub(super) accept: Option<bool>,
     pub(super) question: Option<u64>,
     pub(super) fence: Option<u64>,
     #[serde(borrow)]

@@ -61,6 +61,9 @@ pub(super) fn sentence(change: &Change<'_>) -> String {
     if let Some(path) = &change.path {
         return of_state(path, change);
     }
+    if let Some(requests) = &change.requests {
+        return format!("requests/{} {kind}", listed(requests));
+    }
     if let Some(agent) = &change.agent {
         let value = change.value.map(|value| format!(" {}", value.get()));
         let gone = if kind == "agent_removed" { " removed" } else { "" };
@@ -101,10 +104,7 @@ fn of_log(change: &Change<'_>) -> String {
         (None, Some((first, count)), ..) => {
             format!("{log}/{} large", range(first, first.saturating_add(count).saturating_sub(1)))
         }
-        (None, None, Some(ranges), _) => {
-            let ranges: Vec<_> = ranges.iter().map(|(first, last)| range(*first, *last)).collect();
-            format!("{log}/{} removed", ranges.join(", "))
-        }
+        (None, None, Some(ranges), _) => format!("{log}/{} removed", listed(ranges)),
         (None, None, None, Some(seq)) => updated(log, seq, change),
         (None, None, None, None) => format!("{log} {}", change.kind),
     }
@@ -131,8 +131,9 @@ fn of_request(kind: &str, request: u64, change: &Change<'_>) -> String {
             format!("claimed by {agent}{fence}")
         }
         "finished" => "done".to_owned(),
-        "claim_expired" => "claim expired".to_owned(),
-        other => other.to_owned(),
+        "verdict" if change.accept == Some(true) => "accepted".to_owned(),
+        "verdict" => "rejected".to_owned(),
+        other => other.replace('_', " "),
     };
     format!("requests/{request} {what}{value}")
 }
@@ -153,6 +154,11 @@ fn of_state(path: &str, change: &Change<'_>) -> String {
         "state_expired" => format!("{place} expired"),
         _ => format!("{place} changed, large"),
     }
+}
+
+fn listed(ranges: &[(u64, u64)]) -> String {
+    let ranges: Vec<_> = ranges.iter().map(|(first, last)| range(*first, *last)).collect();
+    ranges.join(", ")
 }
 
 fn range(first: u64, last: u64) -> String {

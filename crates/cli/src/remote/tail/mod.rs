@@ -4,6 +4,7 @@ mod event;
 mod line;
 mod paint;
 mod pairs;
+mod past;
 
 use std::future::pending;
 use std::io::{self, Write as _};
@@ -62,6 +63,10 @@ pub struct Tail {
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 
+    /// End after the events that have happened so far; without --after, begin with the first
+    #[arg(long)]
+    no_follow: bool,
+
     /// Short lines for questions and claims; the line of an answer or of a claim's end says by whom and after how
     /// long
     ///
@@ -103,10 +108,9 @@ enum Color {
 
 impl Tail {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let address = Query::of(format!("{}/events", session_url(&self.session)))
+        let query = Query::of(format!("{}/events", session_url(&self.session)))
             .list("on", &self.on)
-            .with("agent", self.by)
-            .address();
+            .with("agent", self.by);
         let paint = match self.color {
             Color::Auto => Paint::of_terminal(),
             Color::Always => Paint::Coloured,
@@ -115,7 +119,11 @@ impl Tail {
         self.access.or_json(self.json).run(async |server, screen| {
             let pairs = self.compact.then(Pairs::default);
             let mut printer = Printer { screen, paint, pairs };
-            let mut feed = Feed::new(server, address, self.after);
+            if self.no_follow {
+                let printed = past::print(server, &query, self.after, self.count, &mut printer);
+                return printed.await.and(printer.end());
+            }
+            let mut feed = Feed::new(server, query.address(), self.after);
             let followed = follow(&mut feed, &mut printer, self.count).await;
             printer.end().and(followed)
         })

@@ -12,6 +12,10 @@ use blackboard_printable::line;
 /// The most questions, and the most claims, that are remembered; the ends of further ones stand alone.
 const OPEN_MAX: usize = 1_000;
 
+/// The kinds of change that end a claim.
+const ENDS: [&str; 6] =
+    ["finished", "failed", "released", "cancelled", "claim_expired", "deadline_passed"];
+
 /// The openings without their ends.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
@@ -39,7 +43,7 @@ impl Pairs {
             ("claimed", _, Some(request)) => {
                 self.claimed(commit, change, request).into_iter().collect()
             }
-            ("finished" | "failed" | "released" | "claim_expired", _, Some(request)) => {
+            (kind, _, Some(request)) if ENDS.contains(&kind) => {
                 let opening = self.claims.remove(&request);
                 let after = opening.map(|opening| opening.after(commit, "claimed"));
                 vec![sentence(change) + &after.unwrap_or_default()]

@@ -93,7 +93,7 @@ async fn waited(
     let time = wait.map(|wait| Duration::from_millis(wait.ms().unsigned_abs()));
     let deadline = time.map(|time| Instant::now() + time);
     let address = entry_url(&request.session, &LogName::Requests, request.seq);
-    let mut is_last = false;
+    let (mut is_last, mut has_begun) = (false, false);
     loop {
         let left = deadline.map_or(PIECE, |end| end.saturating_duration_since(Instant::now()));
         let ms = left.min(PIECE).as_millis().max(1);
@@ -106,6 +106,7 @@ async fn waited(
                 if is_last {
                     return Err(refusal);
                 }
+                has_begun = true;
                 // It may have ended in this way since the answer: the next one says.
                 is_last = has_ended(server, &address).await?;
                 if is_last {
@@ -116,7 +117,7 @@ async fn waited(
                     return Err(Refusal::NotInTime { seq, until, time });
                 }
             }
-            Err(refusal) if refusal.is_passing() && !is_over() => sleep(PAUSE).await,
+            Err(refusal) if refusal.is_passing() && has_begun && !is_over() => sleep(PAUSE).await,
             waited => return waited,
         }
     }

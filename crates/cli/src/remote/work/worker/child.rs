@@ -62,7 +62,7 @@ impl Child {
         prefix: String,
     ) -> io::Result<Self> {
         let mut keeper = Command::from(own_program()?);
-        keeper.arg("work-child").arg("--").args(command);
+        keeper.arg("__work-child").arg("--").args(command);
         for (name, value) in variables {
             match value {
                 Some(value) => keeper.env(name, value),

@@ -1,4 +1,4 @@
-//! `blackboard work-child`: the process between `work` and a command, which ends the command's processes.
+//! `blackboard __work-child`: the process between `work` and a command, which ends the command's processes.
 //!
 //! Its standard input is a pipe from `work`: the item, then nothing. The pipe's end means that `work` wants the command
 //! to end, or has died, of SIGKILL too. The command leads a process group of its own, so all of its processes end.

@@ -64,7 +64,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard work demo --agent LinuxAgent -- ./make_chart\n\
-\x20 blackboard work demo --agent LinuxAgent --match '{\"device\":\"linux\"}' --parallel 4 --timeout 10m -- ./make_chart")]
+\x20 blackboard work demo --agent LinuxAgent --match '{\"device\":\"linux\"}' -- ./make_chart\n\
+\x20 blackboard work demo --agent LinuxAgent --parallel 4 --timeout 10m -- ./make_chart")]
 #[expect(clippy::doc_markdown, reason = "the text is printed as it stands")]
 pub struct Work {
     /// Session whose requests to work on; it need not exist yet
