@@ -124,7 +124,7 @@ const STATED: [(&str, &str, &str, &str); 78] = [
     (
         "docs/reference/limits.md",
         "| claimable requests that a `claim_next` examines | ",
-        "crates/board/src/decide/tasks.rs",
+        "crates/board/src/decide/requests/tasks.rs",
         "EXAMINED_MAX",
     ),
     (

@@ -393,6 +393,8 @@ async fn a_wait_that_can_come_true_no_more_ends() {
         let problem = woken(reader).await.problem(412, "condition-not-met");
         assert!(problem["detail"].as_str().unwrap().contains(words), "{problem}");
         assert!(problem["current"]["seq"].is_u64());
+        let word = words.split(' ').nth(1).unwrap().trim_end_matches(':');
+        assert_eq!(problem["why"], word);
     }
     for reader in ended {
         woken(reader).await.is(200);

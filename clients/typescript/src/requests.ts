@@ -88,9 +88,10 @@ export async function work(
   }
 }
 
-/** The time until another attempt, so that a request that always fails leaves room to others. */
+/** The time until another attempt, so that a request that always fails leaves room to others. What was given back is no failure. */
 function retryMs(claim: Claim): number {
-  return Math.min(RETRY_MS * 2 ** claim.task.pastAttempts.length, RETRY_MS_MAX);
+  const failures = claim.task.pastAttempts.filter((attempt) => attempt.outcome !== "released");
+  return Math.min(RETRY_MS * 2 ** failures.length, RETRY_MS_MAX);
 }
 
 /** Repeats the end of a claim while the server cannot be reached. */

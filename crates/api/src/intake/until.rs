@@ -74,8 +74,13 @@ pub enum Prospect {
     Holds,
     /// It may come to hold.
     Open,
-    /// It can come to hold no more, with the reason as a sentence.
-    Never(String),
+    /// It can come to hold no more.
+    Never {
+        /// The reason in one word: `done`, `failed` or `cancelled`.
+        why: &'static str,
+        /// The reason as a sentence.
+        detail: String,
+    },
 }
 
 impl EntryUntil {
@@ -110,14 +115,17 @@ impl EntryUntil {
             reason.map(|reason| format!(": {}", shown_reason(reason))).unwrap_or_default()
         };
         match entry.work.as_deref() {
-            Some(Work::Done(_)) => Prospect::Never(format!("request {seq} is done")),
+            Some(Work::Done(_)) => {
+                Prospect::Never { why: "done", detail: format!("request {seq} is done") }
+            }
             Some(Work::Failed(failed)) => {
-                let why = because(failed.reason.as_ref());
-                Prospect::Never(format!("request {seq} has failed{why}"))
+                let detail = format!("request {seq} has failed{}", because(failed.reason.as_ref()));
+                Prospect::Never { why: "failed", detail }
             }
             Some(Work::Cancelled(cancel)) => {
-                let why = because(cancel.reason.as_ref());
-                Prospect::Never(format!("request {seq} was cancelled{why}"))
+                let reason = because(cancel.reason.as_ref());
+                let detail = format!("request {seq} was cancelled{reason}");
+                Prospect::Never { why: "cancelled", detail }
             }
             Some(Work::Claimed(_) | Work::Lapsed { .. } | Work::InReview(_)) | None => {
                 Prospect::Open

@@ -119,6 +119,10 @@ const ALONE: [&Refusal; 2] = [&LostClaim, &KeyReused];
 /// Refusals of all routes with a body.
 const BODY: [&Refusal; 3] = [&InvalidBody, &BodyTimeout, &TooLarge];
 
+/// Why a request cannot be claimed or done.
+const WHYS: [&str; 6] =
+    ["blocked", "not_before", "running_max", "in_review", "cancelled", "failed"];
+
 /// The answer to a reader with a current copy.
 const NOT_MODIFIED: &str = "NotModified";
 
@@ -300,6 +304,19 @@ impl Refusal {
         if let Some(told) = current {
             let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
             own = own.property("current", any.description(Some(told)));
+        }
+        let has = |code| self.codes.contains(&code);
+        let why: Option<(&str, &[&str])> = if has(Code::ConditionNotMet) {
+            Some(("Present if the condition can be met no more", &["done", "failed", "cancelled"]))
+        } else if has(Code::IllegalTransition) && has(Code::AlreadyClaimed) {
+            Some(("Present if the request cannot be claimed or done", &WHYS))
+        } else {
+            None
+        };
+        if let Some((told, words)) = why {
+            let word = ObjectBuilder::new().schema_type(Type::String);
+            let word = word.enum_values(Some(words.iter().copied())).description(Some(told));
+            own = own.property("why", word);
         }
         if self.codes.contains(&Code::HistoryCompacted) {
             let oldest = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));

@@ -103,8 +103,8 @@ where
         match self.until.as_ref().map(|until| until(&now.board)) {
             None | Some(Prospect::Holds) => Ok(Some(rendering)),
             Some(Prospect::Open) => Ok(None),
-            Some(Prospect::Never(why)) => {
-                Err(never_met(&why, now.board.revision(), (self.current)(&now.board)))
+            Some(Prospect::Never { why, detail }) => {
+                Err(never_met(why, &detail, now.board.revision(), (self.current)(&now.board)))
             }
         }
     }
@@ -116,7 +116,9 @@ where
         match self.until.as_ref().map(|until| until(&now.board)) {
             None | Some(Prospect::Holds) => Ok(rendering),
             Some(Prospect::Open) => Err(not_met(now.board.revision(), current())),
-            Some(Prospect::Never(why)) => Err(never_met(&why, now.board.revision(), current())),
+            Some(Prospect::Never { why, detail }) => {
+                Err(never_met(why, &detail, now.board.revision(), current()))
+            }
         }
     }
 }
@@ -189,17 +191,22 @@ fn not_met(revision: Revision, current: Option<String>) -> Early {
 }
 
 /// Refuses a condition that can be met no more, for this reason.
-fn never_met(why: &str, revision: Revision, current: Option<String>) -> Early {
-    unmet(&format!("condition 'until' can be met no more: {why}"), revision, current)
+fn never_met(why: &str, detail: &str, revision: Revision, current: Option<String>) -> Early {
+    let detail = format!("condition 'until' can be met no more: {detail}");
+    Early::Refused(unmet_problem(&detail, revision, current).member("why", why))
 }
 
 fn unmet(detail: &str, revision: Revision, current: Option<String>) -> Early {
+    Early::Refused(unmet_problem(detail, revision, current))
+}
+
+fn unmet_problem(detail: &str, revision: Revision, current: Option<String>) -> Problem {
     let problem = Problem::new(Code::ConditionNotMet, detail)
         .header(REVISION_HEADER, revision_value(revision));
     let small = current.filter(|text| text.len() as u64 <= CURRENT_BYTES_MAX);
     let shown = small.and_then(|text| RawValue::from_string(text).ok());
-    Early::Refused(match shown {
+    match shown {
         Some(text) => problem.member("current", &text),
         None => problem,
-    })
+    }
 }

@@ -118,14 +118,15 @@ class AsyncWorker:
             if failure is None:
                 await task.release()
             else:
-                await task.fail(failure, retry_in=pause(len(task.past_attempts)))
+                await task.fail(failure, retry_in=pause(task.past_attempts))
         except BlackboardError as error:
             logger.warning("request %d was not released, its claim will expire: %s", task.seq, error)
 
 
-def pause(past_attempts: int) -> float:
-    """The pause of a request after an attempt failed, in seconds."""
-    return min(RETRY_SECONDS * 2.0**past_attempts, RETRY_SECONDS_MAX)
+def pause(past_attempts: list[dict[str, Any]]) -> float:
+    """The pause of a request after an attempt failed, in seconds. What was given back is no failure."""
+    failures = sum(attempt["outcome"] != "released" for attempt in past_attempts)
+    return min(float(RETRY_SECONDS * 2**failures), RETRY_SECONDS_MAX)
 
 
 def reason(error: Exception) -> str:
