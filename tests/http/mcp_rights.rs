@@ -67,7 +67,7 @@ async fn reviewable(house: &House, session: &str) {
     for (method, tail) in [(Method::POST, "requests?review=true"), (Method::PUT, "requests/2/done")]
     {
         let path = format!("/v1/sessions/{session}/{tail}");
-        let request = house.request(Who::Admin, method, &path).header("x-agent-id", "B");
+        let request = house.request(Who::Admin, method, &path).header("x-agent-id", "Z");
         let request = request.header("content-type", "application/json").body("{}");
         assert!(request.send().await.expect("an answer").status().is_success());
     }

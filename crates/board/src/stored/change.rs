@@ -411,10 +411,7 @@ impl StoredChange<'_> {
             }
             Self::StateAppended { path, elements } => state_appended(path, elements),
             Self::StateRemoved { path } => at(path, StateChange::Removed),
-            Self::AgentPut { agent, profile } => {
-                let profile = restore_profile(profile)?;
-                Change::Agent(agent.into_owned(), AgentChange::Put { profile })
-            }
+            Self::AgentPut { agent, profile } => agent_put(agent, restore_profile(profile)?),
             Self::AgentRemoved { agent } => Change::Agent(agent.into_owned(), AgentChange::Removed),
             Self::Claimed { seq, agent, fence, expires_at } => {
                 let agent = agent.into_owned();
@@ -480,6 +477,10 @@ fn at(path: Cow<'_, StatePath>, change: StateChange) -> Change {
 
 fn request(seq: Seq, change: RequestChange) -> Change {
     Change::Request(seq, change)
+}
+
+fn agent_put(agent: Cow<'_, AgentName>, profile: Profile) -> Change {
+    Change::Agent(agent.into_owned(), AgentChange::Put { profile })
 }
 
 fn finished(seq: Seq, fence: Option<Revision>, result: Option<Cow<'_, RawValue>>) -> Change {
