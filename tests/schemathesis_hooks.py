@@ -43,6 +43,9 @@ def map_query(context, query):
         left_out |= {"signature", "expires"}
     if context.operation.method.upper() == "POST" and are_seqs(query.get("after")):
         left_out.add("after")
+    if "not_before" in query:
+        # It comes after it.
+        left_out.add("deadline")
     if ("default" in query) != ("expires" in query):
         left_out |= {"default", "expires"}
     return {name: value for name, value in query.items() if name not in left_out}
@@ -73,6 +76,8 @@ def map_body(context, body):
         for operation in operations if isinstance(operations, list) else []:
             if isinstance(operation, dict) and are_seqs(operation.get("after")):
                 del operation["after"]
+            if isinstance(operation, dict) and "not_before" in operation:
+                operation.pop("deadline", None)
     return body
 
 

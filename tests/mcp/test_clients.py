@@ -18,15 +18,16 @@ from server import Board, Server, png, png_url
 TOOLS = [
     "board_overview", "read_log", "append_items", "add_screenshot", "get_screenshot", "render_prompt", "search_board",
     "get_state", "set_state", "add_to_state", "transact", "remember", "recall", "ask_person", "answer_question",
-    "list_open_questions", "claim_request", "finish_request", "wait_for_change", "checkpoint_board", "compare_board",
-    "restore_board",
+    "list_open_questions", "claim_request", "finish_request", "review_request", "cancel_request", "wait_for_change",
+    "checkpoint_board", "compare_board", "restore_board",
 ]  # fmt: skip
 WORKER = [
     "board_overview", "read_log", "append_items", "get_state", "set_state", "remember", "recall", "ask_person",
     "claim_request", "finish_request",
 ]  # fmt: skip
 ASKER = [
-    "board_overview", "read_log", "get_screenshot", "answer_question", "list_open_questions", "wait_for_change",
+    "board_overview", "read_log", "get_screenshot", "answer_question", "list_open_questions", "review_request",
+    "cancel_request", "wait_for_change",
 ]  # fmt: skip
 READING = [
     "board_overview", "read_log", "get_screenshot", "render_prompt", "search_board", "get_state", "recall",
@@ -100,6 +101,12 @@ async def test_every_tool_does_what_its_example_says(connect: Connect, server: S
             elif name == "finish_request":
                 claim = {"session": board.session, "agent": "Worker", "seq": arguments["seq"]}
                 arguments["fence"] = (await ok(client, "claim_request", **claim)).facts["fence"]
+            elif name == "review_request":
+                del arguments["fence"]
+                arguments["seq"] = board.post("requests?review=true", {"request": "a draft"})
+                board.ask("PUT", f"/requests/{arguments['seq']}/done", {"result": "draft"})
+            elif name == "cancel_request":
+                arguments["seq"] = board.post("requests", {"request": "not needed"})
             elif name == "wait_for_change":
                 arguments["after"] = board.revision() - 1
                 arguments["on"] = ["requests"]

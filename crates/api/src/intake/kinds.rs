@@ -14,10 +14,10 @@ use super::fields::{
 use super::input::{Kind, kinds, named};
 use super::tasks::{
     attempts_member, priority_member, priority_schema, retry_member, seqs, wanted_members,
-    when_member, when_schema,
+    when_member,
 };
 use crate::refusal::{Refusal, array_required, invalid_field};
-use crate::schema::shapes::{TTL, boolean, text};
+use crate::schema::shapes::{RETRY_IN, boolean, text, when};
 use crate::schema::{TtlText, from, pattern};
 use blackboard_board::json::DEPTH_MAX;
 use blackboard_board::{
@@ -61,9 +61,9 @@ kinds! {
     /// The priority of a request.
     PriorityNumber: Priority = priority_member, priority_schema();
     /// A time, or a duration that counts from now.
-    TimeOrDuration: When = when_member, when_schema();
+    TimeOrDuration: When = when_member, when();
     /// The time until the next attempt.
-    RetryIn: Ttl = retry_member, pattern(TTL);
+    RetryIn: Ttl = retry_member, pattern(RETRY_IN);
     /// The answers that a form offers for a question.
     Options: Vec<String> = |at, value| names(at, value, OPTIONS_MAX), ArrayBuilder::new()
         .items(text())

@@ -10,7 +10,7 @@ use super::query::{AnyNumber, AnyRevision, Flag, Of, Shaped, Texts, Whole, many,
 use crate::params::{Params, invalid};
 use crate::refusal::{Refusal, child, invalid_field, object_required};
 use crate::schema::pattern;
-use crate::schema::shapes::{SEQ, WHEN};
+use crate::schema::shapes::{self, SEQ};
 use blackboard_board::json::Kind;
 use blackboard_board::{
     AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, PRIORITY_MAX, PlanRequest, Priority,
@@ -73,7 +73,7 @@ impl Shaped for Priority {
 
 impl Shaped for When {
     fn schema() -> RefOr<Schema> {
-        when_schema().into()
+        shapes::when().into()
     }
 }
 
@@ -85,11 +85,6 @@ pub(crate) fn priority_schema() -> ObjectBuilder {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
         .minimum(Some(min))
         .maximum(Some(max))
-}
-
-/// Returns the schema of a time, or of a duration.
-pub(crate) fn when_schema() -> ObjectBuilder {
-    ObjectBuilder::from(pattern(WHEN))
 }
 
 /// Takes the claim under which a request writes.

@@ -26,9 +26,9 @@ pub(crate) const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, (W/)?"[!#-~]*")*)$"#;
 pub(crate) const TTL: &str =
     "^0*([1-9][0-9]{0,11}ms|[1-9][0-9]{0,8}s|[1-9][0-9]{0,6}m|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$";
 
-/// The pattern of a time by RFC 3339, or of a duration.
-pub(crate) const WHEN: &str =
-    "^(0*[1-9][0-9]{0,11}(ms|s|m|h|d)|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ].+)$";
+/// The pattern of the time between two attempts. The server accepts slightly more: up to 7d, in any unit.
+pub(crate) const RETRY_IN: &str =
+    "^0*([1-9][0-9]{0,7}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,3}m|[1-9][0-9]?h|[1-7]d)$";
 
 /// The pattern of a wait, at most 60 s.
 pub const WAIT: &str =
@@ -39,6 +39,11 @@ pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|age
 
 /// The pattern of a percent-encoded name.
 pub const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";
+
+/// A time by RFC 3339, or a duration.
+pub(crate) fn when() -> Schema {
+    OneOfBuilder::new().item(moment()).item(pattern(TTL)).into()
+}
 
 /// Returns the schema of a part's image: an object with the URL, or the URL alone.
 pub fn image_url() -> Schema {
