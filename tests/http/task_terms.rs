@@ -416,13 +416,15 @@ async fn a_transaction_sets_terms_and_judges() {
     let text = json!({"then":[
         {"append":"requests","item":{"n":1},"priority":5,"review":true},
         {"append":"requests","item":{"n":2},"not_before":"1h","deadline":"2h"},
-        {"append":"requests","item":{"n":3},"priority":6},
+        {"append":"requests","item":{"n":3},"priority":6.0},
+        {"append":"requests","item":{"n":4},"priority":-1e1},
         {"claim_next":{}},
         {"cancel":2,"reason":"no"},
         {"done":1,"result":"so"},
     ]});
     let done = ask(board.by("A", Method::POST, "transactions", &text.to_string())).await;
-    assert_eq!(done.is(200).json()["results"][3]["seq"], 3);
+    assert_eq!(done.is(200).json()["results"][4]["seq"], 3);
+    assert_eq!(entry(&board, 4).await["priority"], -10);
     assert_eq!(entry(&board, 2).await["cancelled"]["reason"], "no");
     let judge = json!({"then":[{"verdict":1,"accept":true}]}).to_string();
     let judged = ask(board.by("B", Method::POST, "transactions", &judge)).await;

@@ -17,7 +17,7 @@ use super::tasks::{
     when_member,
 };
 use crate::refusal::{Refusal, array_required, invalid_field};
-use crate::schema::shapes::{RETRY_IN, boolean, text, when};
+use crate::schema::shapes::{RETRY_IN, WHEN, boolean, text};
 use crate::schema::{TtlText, from, pattern};
 use blackboard_board::json::DEPTH_MAX;
 use blackboard_board::{
@@ -61,7 +61,7 @@ kinds! {
     /// The priority of a request.
     PriorityNumber: Priority = priority_member, priority_schema();
     /// A time, or a duration that counts from now.
-    TimeOrDuration: When = when_member, when();
+    TimeOrDuration: When = when_member, pattern(WHEN);
     /// The time until the next attempt.
     RetryIn: Ttl = retry_member, pattern(RETRY_IN);
     /// The answers that a form offers for a question.

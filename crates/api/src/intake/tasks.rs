@@ -10,7 +10,7 @@ use super::query::{AnyNumber, AnyRevision, Flag, Of, Shaped, Texts, Whole, many,
 use crate::params::{Params, invalid};
 use crate::refusal::{Refusal, child, invalid_field, object_required};
 use crate::schema::pattern;
-use crate::schema::shapes::{self, SEQ};
+use crate::schema::shapes::{SEQ, WHEN};
 use blackboard_board::json::Kind;
 use blackboard_board::{
     AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, PRIORITY_MAX, PlanRequest, Priority,
@@ -73,7 +73,7 @@ impl Shaped for Priority {
 
 impl Shaped for When {
     fn schema() -> RefOr<Schema> {
-        shapes::when().into()
+        pattern(WHEN).into()
     }
 }
 
@@ -108,11 +108,11 @@ pub(crate) fn attempts_member(at: &str, value: &str) -> Result<u32, Refusal> {
 
 /// Reads a priority.
 pub(crate) fn priority_member(at: &str, value: &str) -> Result<Priority, Refusal> {
-    let priority = value.parse::<Priority>();
-    priority.map_err(|_| {
-        let why = format!("expected a whole number from -{PRIORITY_MAX} to {PRIORITY_MAX}");
-        invalid_field(at.to_owned(), why)
-    })
+    let (sign, digits) = value.strip_prefix('-').map_or((1, value), |digits| (-1, digits));
+    let priority = json::whole(digits).and_then(|priority| i64::try_from(priority).ok());
+    let why = || format!("expected a whole number from -{PRIORITY_MAX} to {PRIORITY_MAX}");
+    let priority = priority.and_then(|priority| Priority::new(sign * priority));
+    priority.ok_or_else(|| invalid_field(at.to_owned(), why()))
 }
 
 /// Reads a time, or a duration that counts from now.
