@@ -16,7 +16,7 @@ use super::response::problem::Problem;
 use super::write::Writing;
 use super::write::response::{ShapeResult, Written, WrittenBody};
 use blackboard_address::entry_url;
-use blackboard_api::intake::input::body as body_of;
+use blackboard_api::intake::input::{Input, body as body_of};
 use blackboard_api::ops::requests::{
     Cancelling, Claimed, Claiming, ClaimingNext, Failing, Finishing, Judging, Retrying,
 };
@@ -166,13 +166,10 @@ pub(super) async fn claim_next(
 )]
 pub(super) async fn finish(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, body_of::<Finishing>).await?.of(seq);
-    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+    write(writing, body, seq, Finishing::of).await
 }
 
 /// End a claim without success
@@ -190,13 +187,10 @@ pub(super) async fn finish(
 )]
 pub(super) async fn fail(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, body_of::<Failing>).await?.of(seq);
-    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+    write(writing, body, seq, Failing::of).await
 }
 
 /// Retry a request
@@ -214,13 +208,10 @@ pub(super) async fn fail(
 )]
 pub(super) async fn retry(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, body_of::<Retrying>).await?.of(seq);
-    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+    write(writing, body, seq, Retrying::of).await
 }
 
 /// Cancel a request
@@ -239,13 +230,10 @@ pub(super) async fn retry(
 )]
 pub(super) async fn cancel(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    writing: Writing,
     body: Body,
 ) -> Result<Response, Problem> {
-    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
-    let bytes = json_or_nothing(&writing.headers, bytes)?;
-    let command = from_json(bytes, body_of::<Cancelling>).await?.of(seq);
-    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+    write(writing, body, seq, Cancelling::of).await
 }
 
 /// Judge a result
@@ -269,6 +257,19 @@ pub(super) async fn judge(
     writing.by_an_agent()?;
     only_json(&writing.headers)?;
     let command = from_json(bytes, body_of::<Judging>).await?.of(seq);
+    writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
+}
+
+/// Writes the command of a body that may be omitted.
+async fn write<I: Input + Send + 'static>(
+    mut writing: Writing,
+    body: Body,
+    seq: Seq,
+    command: fn(I, Seq) -> Command,
+) -> Result<Response, Problem> {
+    let bytes = writing.body(body, BODY_BYTES_MAX).await?;
+    let bytes = json_or_nothing(&writing.headers, bytes)?;
+    let command = command(from_json(bytes, body_of::<I>).await?, seq);
     writing.write(resource(seq), command, Vec::new(), move |written| finished(written, seq)).await
 }
 

@@ -197,7 +197,7 @@ impl Tasks {
             self.deadlines.insert((at, seq));
         }
         match standing.place {
-            Place::Waiting(groups, traits) => self.enqueue(request, groups, traits),
+            Place::Waiting(groups) => self.enqueue(request, groups),
             Place::Claimed(groups, lease) => {
                 self.leases.insert(lease);
                 self.claims.add(&groups);
@@ -222,7 +222,7 @@ impl Tasks {
             self.deadlines.remove(&deadline);
         }
         match standing.place {
-            Place::Waiting(groups, _) => self.dequeue(request, groups),
+            Place::Waiting(groups) => self.dequeue(request, groups),
             Place::Claimed(groups, lease) => {
                 self.leases.remove(&lease);
                 self.claims.remove(&groups);
@@ -253,11 +253,11 @@ impl Tasks {
         awaited.map(|(request, _)| *request).collect()
     }
 
-    fn enqueue(&mut self, request: &Entry, groups: Groups, traits: Traits) {
+    fn enqueue(&mut self, request: &Entry, groups: Groups) {
         self.claimable.insert(request.seq);
         let mut queue = self.queues.get(&groups).cloned().unwrap_or_default();
         let before = queue.get_min().map(|(rank, _)| *rank);
-        queue.insert(request.rank(), traits);
+        queue.insert(request.rank(), Traits::of(&request.item));
         self.put_queue(groups, before, queue);
     }
 
@@ -300,9 +300,7 @@ impl Tasks {
         let work = request.work.as_deref();
         let is_free = matches!(work, None | Some(Work::Lapsed { .. }));
         let place = match work {
-            None | Some(Work::Lapsed { .. }) if request.is_claimable() => {
-                Place::Waiting(groups(), Traits::of(&request.item))
-            }
+            None | Some(Work::Lapsed { .. }) if request.is_claimable() => Place::Waiting(groups()),
             Some(Work::Claimed(claim)) => Place::Claimed(groups(), (claim.expires_at, seq)),
             Some(Work::InReview(_)) => Place::InReview,
             None
@@ -347,7 +345,7 @@ struct Standing {
 }
 
 enum Place {
-    Waiting(Groups, Traits),
+    Waiting(Groups),
     Claimed(Groups, (Timestamp, Seq)),
     InReview,
     Nowhere,
