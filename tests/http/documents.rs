@@ -70,13 +70,21 @@ fn sessions(document: &str) -> (usize, Vec<Printed>) {
 /// Ends what each command said; none of them says it itself.
 const END: &str = "--- end of a command, ended with";
 
+/// The standard error of each curl goes to a file of its own: two that run at once would mix their statuses in one.
+const EACH_CURL: &str = "curl() { command curl \"$@\" 2>\"$(mktemp .errors.XXXXXX)\"; }\n";
+
 /// All commands in one shell, as if they were pasted. Curl adds each status to its standard error.
 fn pasted(commands: &[String], place: &Path) -> Vec<Answer> {
     fs::write(place.join(".curlrc"), "write-out = \"%{stderr}<%{http_code}>\\n\"\n").unwrap();
+    // A file that is still empty belongs to a curl in the background, whose status a later command shows.
     let line = |command: &String| {
-        format!("{{ {command}\n}} 2>.errors; ended=$?\necho; echo '{END}' $ended $(cat .errors)\n")
+        format!(
+            "{{ {command}\n}} 2>.errors; ended=$?\necho; echo '{END}' $ended $(cat .errors*)\n\
+             find . -maxdepth 1 -name '.errors*' -size +0 -delete\n"
+        )
     };
-    let script: String = commands.iter().map(line).collect();
+    let lines: String = commands.iter().map(line).collect();
+    let script = format!("{EACH_CURL}{lines}");
     let output = Command::new("sh")
         .args(["-c", &script])
         .current_dir(place)
