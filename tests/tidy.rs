@@ -41,6 +41,7 @@ const CRATES: [&[&str]; 8] = [
         "printable",
         "roots",
         "suggestion",
+        "task-model",
         "thumbnail",
     ],
 ];

@@ -27,7 +27,5 @@ mod shared_plan;
 mod state;
 mod summary;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the model treats the other states alike")]
-mod task_model;
-#[expect(clippy::wildcard_enum_match_arm, reason = "the model treats the other states alike")]
 mod task_play;
 mod transaction;
