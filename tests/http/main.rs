@@ -123,6 +123,7 @@ mod state_paths;
 mod state_tags;
 mod state_views;
 mod strays;
+mod task_play;
 mod task_terms;
 mod tasks;
 mod thumbnails;
