@@ -65,20 +65,13 @@ pub(super) fn miss_deadline(board: &mut Board, seq: Seq, stamp: Stamp<'_>) {
     board.edit_request(seq, stamp, |entry| {
         let reason = Json::of(DEADLINE);
         let deadline = task(entry).plan.deadline.unwrap_or(stamp.at);
-        let attempt = match entry.work.as_deref() {
-            Some(Work::Claimed(claim)) if claim.expires_at <= deadline => {
-                Some(claim.attempt(claim.expires_at, Outcome::Lapsed, None))
+        let attempt = entry.work.as_deref().and_then(|work| {
+            let expired = work.claim().map(|claim| claim.expires_at).filter(|at| *at <= deadline);
+            match expired {
+                Some(at) => work.attempt(at, Outcome::Lapsed, None),
+                None => work.attempt(stamp.at, Outcome::Failed, Some(&reason)),
             }
-            Some(Work::Claimed(claim)) => {
-                Some(claim.attempt(stamp.at, Outcome::Failed, Some(&reason)))
-            }
-            Some(Work::InReview(review)) => {
-                let outcome = Outcome::Failed;
-                Some(PastAttempt { outcome, ..review.attempt(stamp.at, Some(&reason)) })
-            }
-            Some(Work::Lapsed { .. } | Work::Done(_) | Work::Failed(_) | Work::Cancelled(_))
-            | None => None,
-        };
+        });
         let fence = entry.work.as_deref().and_then(Work::fence);
         let agent = attempt.as_ref().and_then(|attempt| attempt.agent.clone());
         remember(entry, attempt);
@@ -168,18 +161,19 @@ fn finish(board: &mut Board, seq: Seq, done: Done, stamp: Stamp<'_>) {
 
 fn judge(board: &mut Board, seq: Seq, accepted: bool, reason: Option<&Json>, stamp: Stamp<'_>) {
     board.edit_request(seq, stamp, |entry| {
-        let Some(Work::InReview(review)) = entry.work.as_deref().cloned() else { return };
-        let Some(agent) = stamp.agent.cloned() else { return };
+        let Some(work) = entry.work.as_deref().cloned() else { return };
+        let (Work::InReview(review), Some(judge)) = (&work, stamp.agent) else { return };
+        let done = review.done.clone();
         if accepted {
-            let verdict = Box::new(Verdict { agent, at: stamp.at, reason: reason.cloned() });
-            let done = Done { verdict: Some(verdict), ..review.done };
-            entry.work = Some(Box::new(Work::Done(done)));
+            let (agent, reason) = (judge.clone(), reason.cloned());
+            let verdict = Some(Box::new(Verdict { agent, at: stamp.at, reason }));
+            entry.work = Some(Box::new(Work::Done(Done { verdict, ..done })));
             return;
         }
-        remember(entry, Some(review.attempt(stamp.at, reason)));
+        remember(entry, work.attempt(stamp.at, Outcome::Refused, reason));
         let task = task(entry);
         task.failures = task.failures.saturating_add(u32::from(task.plan.attempts.is_some()));
-        let Done { agent, fence, .. } = review.done;
+        let Done { agent, fence, .. } = done;
         let failed = || Failed { agent, at: stamp.at, fence, reason: reason.cloned() };
         entry.work = task.is_spent().then(|| Box::new(Work::Failed(failed())));
     });
@@ -192,15 +186,8 @@ fn judge(board: &mut Board, seq: Seq, accepted: bool, reason: Option<&Json>, sta
 
 fn cancel(board: &mut Board, seq: Seq, reason: Option<&Json>, stamp: Stamp<'_>) {
     board.edit_request(seq, stamp, |entry| {
-        let attempt = match entry.work.as_deref() {
-            Some(Work::Claimed(claim)) => Some(claim.attempt(stamp.at, Outcome::Released, None)),
-            Some(Work::InReview(review)) => {
-                let outcome = Outcome::Released;
-                Some(PastAttempt { outcome, ..review.attempt(stamp.at, None) })
-            }
-            Some(Work::Lapsed { .. } | Work::Done(_) | Work::Failed(_) | Work::Cancelled(_))
-            | None => None,
-        };
+        let attempt = entry.work.as_deref();
+        let attempt = attempt.and_then(|work| work.attempt(stamp.at, Outcome::Released, None));
         remember(entry, attempt);
         let task = task(entry);
         task.plan.not_before = None;

@@ -192,23 +192,34 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Returns the attempt that a claim or a result in review is, if it ends without success.
+    pub(crate) fn attempt(
+        &self,
+        to: Timestamp,
+        outcome: Outcome,
+        reason: Option<&Json>,
+    ) -> Option<PastAttempt> {
+        match self {
+            Self::Claimed(claim) => Some(claim.attempt(to, outcome, reason)),
+            Self::InReview(Review { since, done }) => {
+                let (agent, from, reason) = (done.agent.clone(), *since, reason.map(cut));
+                Some(PastAttempt { agent, from, to, outcome, reason })
+            }
+            Self::Lapsed { .. } | Self::Done(_) | Self::Failed(_) | Self::Cancelled(_) => None,
+        }
+    }
+}
+
 impl Claim {
     /// Returns the attempt under the claim, which ended without success.
     pub(crate) fn attempt(
         &self,
         to: Timestamp,
-        end: Outcome,
+        outcome: Outcome,
         reason: Option<&Json>,
     ) -> PastAttempt {
         let (agent, reason) = (Some(self.agent.clone()), reason.map(cut));
-        PastAttempt { agent, from: self.since, to, outcome: end, reason }
-    }
-}
-
-impl Review {
-    /// Returns the attempt whose result was not accepted.
-    pub(crate) fn attempt(&self, to: Timestamp, reason: Option<&Json>) -> PastAttempt {
-        let (agent, reason) = (self.done.agent.clone(), reason.map(cut));
-        PastAttempt { agent, from: self.since, to, outcome: Outcome::Refused, reason }
+        PastAttempt { agent, from: self.since, to, outcome, reason }
     }
 }
