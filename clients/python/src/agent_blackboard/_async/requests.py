@@ -92,7 +92,7 @@ class AsyncRequests(AsyncLog):
         wait: Seconds | None = None,
         agent: str | None = None,
     ) -> AsyncIterator[AsyncTask | None]:
-        """The oldest claimable request whose members equal `match`, held while the block runs, or None.
+        """The next claimable request whose members equal `match`, held while the block runs, or None.
 
         The claim is renewed at every third of `ttl`. The block's end finishes the request, an exception fails it with
         its text as the reason, and a cancellation gives it back, unless the block did one of these itself.
@@ -133,7 +133,7 @@ class AsyncRequests(AsyncLog):
         wait: Seconds | None = None,
         agent: str | None = None,
     ) -> AsyncTask | None:
-        """Claim the oldest claimable request that matches, or the next one that comes within `wait`."""
+        """Claim the next claimable request that matches, or one that comes within `wait`."""
         body: dict[str, Any] = {"ttl": duration(ttl)}
         if match is not None:
             body["match"] = dict(match)

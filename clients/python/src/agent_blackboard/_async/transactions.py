@@ -121,7 +121,7 @@ class AsyncTransaction:
         return self._then({"claim": seq, **_ttl(ttl)})
 
     def claim_next(self, match: Mapping[str, Any] | None = None, ttl: Seconds = 60.0) -> Self:
-        """Claim the oldest claimable request that matches."""
+        """Claim the next claimable request that matches: of the highest priority, then the oldest."""
         return self._then({"claim_next": dict(match or {}), **_ttl(ttl)})
 
     def done(self, seq: int, fence: int | None = None, result: Any = UNSET) -> Self:

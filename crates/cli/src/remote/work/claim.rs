@@ -24,7 +24,9 @@ use blackboard_board::{LogName, SessionName, Ttl};
 /// The longest wait of one request.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Claim a request, or the oldest one that can be claimed
+/// Claim a request, or the next one that can be claimed
+///
+/// The next one is that of the highest priority, and of several the oldest.
 ///
 /// Needs --agent, unless the token is bound to one. Prints the request, and the fence: the number of this claim,
 /// which 'finish' and 'fail' take. Claiming a named request again, as the same agent, renews the claim. Exit code 6
