@@ -74,7 +74,7 @@ export async function work(
   fn: Work<unknown>,
   { log = console.error, waitMs = Infinity, ...options }: WorkOptions = {},
 ): Promise<void> {
-  const end: Conclude = (claim, ended) => persist(() => conclude(claim, ended, retryMs(claim)), claim, options, log);
+  const end: Conclude = (claim, ended) => persist(() => conclude(claim, ended), claim, options, log);
   while (!options.signal?.aborted) {
     try {
       const claim = await nextClaim(api, session, settleMs, { waitMs, ...options });
@@ -86,12 +86,6 @@ export async function work(
       if (error !== options.signal.reason) log("the request could not be given back", error);
     }
   }
-}
-
-/** The time until another attempt, so that a request that always fails leaves room to others. What was given back is no failure. */
-function retryMs(claim: Claim): number {
-  const failures = claim.task.pastAttempts.filter((attempt) => attempt.outcome !== "released");
-  return Math.min(RETRY_MS * 2 ** failures.length, RETRY_MS_MAX);
 }
 
 /** Repeats the end of a claim while the server cannot be reached. */
@@ -137,9 +131,9 @@ async function outcomeOf<Result>(work: () => Result | Promise<Result>): Promise<
 }
 
 /** Ends the claim as the work ended, unless the work has done so. A result that cannot be stored is a failure. */
-async function conclude<Result>(claim: Claim, ended: Ended<Result>, retryInMs?: number): Promise<Outcome<Result>> {
+async function conclude<Result>(claim: Claim, ended: Ended<Result>): Promise<Outcome<Result>> {
   if ("error" in ended) {
-    await claim.fail(ended.error, { retryInMs });
+    await claim.fail(ended.error, { retryInMs: retryMs(claim) });
     return seen(claim);
   }
   const written = await outcomeOf(() => claim.finish(ended.result));
@@ -147,7 +141,13 @@ async function conclude<Result>(claim: Claim, ended: Ended<Result>, retryInMs?: 
   const { error } = written;
   const isRejected = error instanceof UnsupportedValue || (error instanceof Problem && !error.retryable);
   if (!isRejected) throw error;
-  return conclude(claim, { error }, retryInMs);
+  return conclude(claim, { error });
+}
+
+/** The time until another attempt, so that a request that always fails leaves room to others. What was given back is no failure. */
+function retryMs(claim: Claim): number {
+  const failures = claim.task.pastAttempts.filter((attempt) => attempt.outcome !== "released");
+  return Math.min(RETRY_MS * 2 ** failures.length, RETRY_MS_MAX);
 }
 
 /** How a claim that is over has ended. */

@@ -57,7 +57,8 @@ test("work that throws fails the request, with the reason", async (t) => {
   const broken = new Error("no paper \ud800");
   await post(client, {}, 2);
   for (const failures of [1, 2]) {
-    const ended = await client.claimNext(session, {}, () => Promise.reject(broken));
+    // The second attempt waits for the end of the pause.
+    const ended = await client.claimNext(session, { waitMs: 60_000 }, () => Promise.reject(broken));
     assert.deepEqual(ended, { seq: 1, outcome: "failed", error: broken });
     assert.equal((await entry(client)).failures, failures);
   }
@@ -71,6 +72,19 @@ test("work that throws fails the request, with the reason", async (t) => {
   await post(client, {}, 1);
   await client.claimNext(session, {}, () => Promise.reject({ code: 7n }));
   assert.equal((await entry(client, 4)).failed?.reason, "[object Object]");
+});
+
+test("work that throws leaves room to other requests", async (t) => {
+  const client = (await startServer(t)).client({ agent: "w" });
+  await post(client, { n: 1 });
+  await post(client, { n: 2 });
+  for (const pauseMs of [1_000, 2_000]) {
+    const match = { n: 1 };
+    await client.claimNext(session, { match, waitMs: 60_000 }, () => Promise.reject("broken"));
+    const { past_attempts: past = [], not_before: notBefore = "" } = await entry(client);
+    assert.equal(Date.parse(notBefore) - Date.parse(past.at(-1)?.to ?? ""), pauseMs);
+  }
+  assert.equal((await client.claimNext(session, {}, () => 1))?.seq, 2);
 });
 
 test("a result that cannot be stored fails the request", async (t) => {

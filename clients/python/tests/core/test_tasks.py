@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -44,7 +45,8 @@ def test_a_result_is_kept(session: Any) -> None:
 def test_an_exception_fails_the_request_until_its_attempts_are_spent(session: Any) -> None:
     session.requests.submit({"n": 1}, attempts=2)
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), session.requests.next() as task:
+        # The second attempt waits for the end of the pause.
+        with pytest.raises(ZeroDivisionError), session.requests.next(wait=60) as task:
             assert task is not None
             1 / 0  # noqa: B018
     found = session.requests.wait(1, "failed", wait=1)
@@ -55,6 +57,20 @@ def test_an_exception_fails_the_request_until_its_attempts_are_spent(session: An
     with session.requests.next() as task:
         task.release()
     assert session.requests.get(1).claim is None
+
+
+def test_a_failing_block_leaves_room_to_the_others(session: Any) -> None:
+    session.requests.submit({"n": 1}, priority=1)
+    session.requests.submit({"n": 2})
+    for pause in (1, 2):
+        with pytest.raises(ZeroDivisionError), session.requests.next({"n": 1}, wait=60):
+            1 / 0  # noqa: B018
+        failed = session.requests.get(1)
+        ended = datetime.fromisoformat(failed.past_attempts[-1]["to"].replace("Z", "+00:00"))
+        not_before = datetime.fromisoformat(failed.raw["not_before"].replace("Z", "+00:00"))
+        assert (not_before - ended).total_seconds() == pause
+    with session.requests.next() as task:
+        assert task.seq == 2
 
 
 def test_an_interrupt_gives_the_request_back(session: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -12,13 +11,11 @@ from typing import Any, Literal
 from typing_extensions import Unpack, deprecated
 
 from .._wire import CallOptions, Seconds, Time, WriteOptions, duration, moment, seconds, without_none
-from ..errors import BlackboardError, ConditionImpossible, ConditionNotMet, SessionNotFound, request_ended
+from ..errors import ConditionImpossible, ConditionNotMet, SessionNotFound, request_ended
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
 from .tasks import AsyncTask
-from .worker import AsyncWorker, reason
-
-logger = logging.getLogger("agent_blackboard")
+from .worker import AsyncWorker
 
 
 class AsyncRequests(AsyncLog):
@@ -94,8 +91,9 @@ class AsyncRequests(AsyncLog):
     ) -> AsyncIterator[AsyncTask | None]:
         """The next claimable request whose members equal `match`, held while the block runs, or None.
 
-        The claim is renewed at every third of `ttl`. The block's end finishes the request, an exception fails it with
-        its text as the reason, and a cancellation gives it back, unless the block did one of these itself.
+        The claim is renewed at every third of `ttl`. The block's end finishes the request, and a cancellation gives it
+        back. An exception fails the attempt with its text as the reason; the request pauses as after a worker's
+        failure. None of these happens if the block ended the request itself.
         """
         task = await self.claim_next(match, ttl=ttl, wait=wait, agent=agent)
         if task is None:
@@ -105,25 +103,13 @@ class AsyncRequests(AsyncLog):
             async with task.kept(ttl):
                 yield task
         except Exception as error:
-            await self._end(task, error)
+            await task.give_up(error)
             raise
         except BaseException:
-            await self._end(task, None)
+            await task.give_up(None)
             raise
         if not task.ended:
             await task.finish()
-
-    async def _end(self, task: AsyncTask, error: Exception | None) -> None:
-        """Fail or give back a task whose block was left by an exception, which stays the one that is raised."""
-        if task.ended or task.lost:
-            return
-        try:
-            if error is None:
-                await task.release()
-            else:
-                await task.fail(reason(error))
-        except BlackboardError as second:
-            logger.warning("request %d was not released, its claim will expire: %s", task.seq, second)
 
     async def claim_next(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,12 @@ logger = logging.getLogger("agent_blackboard")
 AGAIN_SECONDS = 1.0
 """The pause of a watch after a failed read, in seconds."""
 NOT_MODIFIED = 304
+RETRY_SECONDS = 1.0
+"""The pause of a request after its first failed attempt, in seconds; doubled by each past attempt."""
+RETRY_SECONDS_MAX = 300.0
+"""The longest pause of a request after a failed attempt, in seconds."""
+REASON_MAX = 2000
+"""The longest text of an exception that becomes a reason, in characters."""
 
 
 class AsyncTask:
@@ -99,6 +106,21 @@ class AsyncTask:
             await self._requests.release(self.seq, agent=self._agent, claim=self.seq, fence=self.fence)
         except (Conflict, NotFound):
             self.cancel(lost=True)
+
+    async def give_up(self, error: Exception | None) -> None:
+        """Fail the attempt by an exception, with a pause before the next one; or give the request back.
+
+        Does nothing if the request has ended or was lost. If the server does not accept the end, that is logged.
+        """
+        if self.ended or self.lost:
+            return
+        try:
+            if error is None:
+                await self.release()
+            else:
+                await self.fail(_reason(error), retry_in=_pause(self.past_attempts))
+        except BlackboardError as second:
+            logger.warning("request %d was not released, its claim will expire: %s", self.seq, second)
 
     def _not_ended(self, error: BlackboardError) -> None:
         """Go on after an end that the server did not accept."""
@@ -188,3 +210,15 @@ class AsyncTask:
             self.cancel(lost=True)
         elif found.cancel is not None:
             self.cancel()
+
+
+def _pause(past_attempts: list[dict[str, Any]]) -> float:
+    """The pause of a request after an attempt failed, in seconds. What was given back is no failure."""
+    failures = sum(attempt["outcome"] != "released" for attempt in past_attempts)
+    return min(float(RETRY_SECONDS * 2**failures), RETRY_SECONDS_MAX)
+
+
+def _reason(error: Exception) -> str:
+    """The text of an exception with its class, as a reason."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return text[:REASON_MAX].encode("utf-8", "replace").decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,6 @@ if TYPE_CHECKING:
     from .requests import AsyncRequests
 
 logger = logging.getLogger("agent_blackboard")
-
-RETRY_SECONDS = 1.0
-"""The pause of a request after its first failed attempt, in seconds; doubled by each past attempt."""
-RETRY_SECONDS_MAX = 300.0
-"""The longest pause of a request after a failed attempt, in seconds."""
-REASON_MAX = 2000
-"""The longest text of an exception that becomes a reason, in characters."""
 
 
 class AsyncWorker:
@@ -67,7 +59,7 @@ class AsyncWorker:
                     await self._attempt(task)
         except BaseException:
             if self._held is not None:
-                await self._end(self._held, None)
+                await self._held.give_up(None)
             raise
         finally:
             await self._client.aclose()
@@ -84,7 +76,7 @@ class AsyncWorker:
             return None
         self._held = AsyncTask(self._requests, won.entry, self._agent)
         if self._stopped:
-            await self._end(self._held, None)
+            await self._held.give_up(None)
             return None
         return self._held
 
@@ -108,28 +100,4 @@ class AsyncWorker:
         else:
             logger.warning("request %d failed: %s", task.seq, error, exc_info=error)
         is_failure = not (task.cancelled and isinstance(error, CallCancelled))
-        await self._end(task, reason(error) if is_failure else None)
-
-    async def _end(self, task: AsyncTask, failure: str | None) -> None:
-        """Fail a request, or give it back."""
-        if task.ended or task.lost:
-            return
-        try:
-            if failure is None:
-                await task.release()
-            else:
-                await task.fail(failure, retry_in=pause(task.past_attempts))
-        except BlackboardError as error:
-            logger.warning("request %d was not released, its claim will expire: %s", task.seq, error)
-
-
-def pause(past_attempts: list[dict[str, Any]]) -> float:
-    """The pause of a request after an attempt failed, in seconds. What was given back is no failure."""
-    failures = sum(attempt["outcome"] != "released" for attempt in past_attempts)
-    return min(float(RETRY_SECONDS * 2**failures), RETRY_SECONDS_MAX)
-
-
-def reason(error: Exception) -> str:
-    """The text of an exception with its class, as a reason."""
-    text = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return text[:REASON_MAX].encode("utf-8", "replace").decode()
+        await task.give_up(error if is_failure else None)
