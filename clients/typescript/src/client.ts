@@ -147,7 +147,7 @@ function connect(options: ClientOptions, server: Server): Client {
       followEvents(api, session, options) as AsyncGenerator<BoardEvent, never>,
     ask: (session, question, options) => ask(api, waitFor, session, question, options),
     claimNext: (session, options, work) => claimNext(api, session, timeoutMs, options, work),
-    session: (name) => sessionOf(api, name, timeoutMs),
+    session: (name) => sessionOf(api, name, timeoutMs, options.agent),
     updateState: (session, path, update, options) => updateState(api, session, path, update, options),
     waitFor,
   };

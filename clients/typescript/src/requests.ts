@@ -9,6 +9,7 @@ import type { Task } from "./claims.js";
 import type { Api } from "./client.js";
 import { Problem, UnexpectedAnswer, UnsupportedValue } from "./errors.js";
 import type { BlackboardError } from "./errors.js";
+import { leftovers, release } from "./leftovers.js";
 import { Deadline, duration, pauseMs, sleep } from "./time.js";
 import { newKey } from "./transport.js";
 import { isRetryable, onceThere, Pieces } from "./waits.js";
@@ -66,13 +67,35 @@ export async function claimNext<Result>(
   return claim && attempt(claim, work, conclude);
 }
 
-/** Works on one request after another, until the signal, or until there was none within `waitMs`. */
+/**
+ * Works on one request after another, until the signal, or until there was none within `waitMs`. What an earlier run of
+ * the agent has left is released meanwhile.
+ */
 export async function work(
   api: Api,
   session: string,
   settleMs: number,
+  agent: string | undefined,
   fn: Work<unknown>,
   { log = console.error, waitMs = Infinity, ...options }: WorkOptions = {},
+): Promise<void> {
+  const ended = new AbortController();
+  const earlier = await leftovers(api, session, agent, options.signal);
+  const released = release(api, session, earlier, options.ttlMs ?? TTL_MS, ended.signal, log);
+  try {
+    await workOn(api, session, settleMs, fn, { log, waitMs, ...options });
+  } finally {
+    ended.abort();
+    await released;
+  }
+}
+
+async function workOn(
+  api: Api,
+  session: string,
+  settleMs: number,
+  fn: Work<unknown>,
+  { log, waitMs, ...options }: WorkOptions & { log: Log },
 ): Promise<void> {
   const end: Conclude = (claim, ended) => persist(() => conclude(claim, ended), claim, options, log);
   while (!options.signal?.aborted) {

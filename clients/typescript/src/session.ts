@@ -37,7 +37,8 @@ export interface Requests {
   submit(item: Record<string, unknown> | string, options?: SubmitOptions): Promise<number>;
   /**
    * Works on one request after another: done with what the function returns, a failed attempt if it throws. Ends by the
-   * signal, or once there was no request for `waitMs`.
+   * signal, or once there was no request for `waitMs`. Claims of the same agent that nobody has renewed for half a
+   * `ttlMs` are released: an earlier run left them.
    */
   work(fn: Work<unknown>, options?: WorkOptions): Promise<void>;
   /** Cancels a request: at once if nobody has claimed it, else its worker is informed and it ends with the claim. */
@@ -54,7 +55,7 @@ export interface Session {
 }
 
 /** No request is made. */
-export function sessionOf(api: Api, session: string, settleMs: number): Session {
+export function sessionOf(api: Api, session: string, settleMs: number, agent: string | undefined): Session {
   const params = (seq: number) => ({ path: { session, seq } });
   return {
     name: session,
@@ -67,7 +68,7 @@ export function sessionOf(api: Api, session: string, settleMs: number): Session 
         });
         return data.entries?.[0]?.seq ?? 0;
       },
-      work: (fn, options) => work(api, session, settleMs, fn, options),
+      work: (fn, options) => work(api, session, settleMs, agent, fn, options),
       cancel: async (seq, reason) => {
         const body = present({ reason });
         await api.PUT("/v1/sessions/{session}/requests/{seq}/cancelled", { params: params(seq), body });

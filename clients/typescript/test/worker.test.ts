@@ -336,21 +336,27 @@ test("a worker outlasts a server that is killed", async (t) => {
 
 const WORKER = `
 import { createClient } from "agent-blackboard";
-const { requests } = createClient({ url: process.argv[1], agent: "killed" }).session("${session}");
-await requests.work(({ seq }) => new Promise(() => console.log(seq)), { ttlMs: 1_000 });
+const [, url, agent, ttl] = process.argv;
+const { requests } = createClient({ url, agent }).session("${session}");
+await requests.work(({ seq }) => new Promise(() => console.log(seq)), { ttlMs: Number(ttl) });
 `;
+
+/** Runs a worker that holds its first request, and kills it. */
+async function killed(t: TestContext, url: string, agent: string, ttlMs: number): Promise<number> {
+  const program = ["--input-type=module", "--eval", WORKER, url, agent, String(ttlMs)];
+  const worker = spawn(process.execPath, program, { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => worker.kill("SIGKILL"));
+  const [line] = (await once(createInterface(worker.stdout), "line")) as [string];
+  const ended = once(worker, "exit");
+  worker.kill("SIGKILL");
+  await ended;
+  return Number(line);
+}
 
 test("another worker takes up what a killed one held", async (t) => {
   const { server, client, requests, hire } = await start(t);
   const seq = await requests.submit({ job: "long" });
-  const program = ["--input-type=module", "--eval", WORKER, server.url];
-  const killed = spawn(process.execPath, program, { stdio: ["ignore", "pipe", "inherit"] });
-  t.after(() => killed.kill("SIGKILL"));
-  const [line] = (await once(createInterface(killed.stdout), "line")) as [string];
-  assert.equal(line, String(seq));
-  const ended = once(killed, "exit");
-  killed.kill("SIGKILL");
-  await ended;
+  assert.equal(await killed(t, server.url, "killed", 1_000), seq);
   let past: Task["pastAttempts"] = [];
   const stop = hire("heir", ({ pastAttempts }) => {
     past = pastAttempts;
@@ -359,6 +365,37 @@ test("another worker takes up what a killed one held", async (t) => {
   assert.equal((await client.waitFor.done(session, seq)).done?.agent, "heir");
   await stop();
   assert.deepEqual([past.at(-1)?.agent, past.at(-1)?.outcome], ["killed", "lapsed"]);
+});
+
+test("a worker started again takes up its own claims", async (t) => {
+  const { server, client, requests, lines, hire, entry } = await start(t);
+  const claim = async (agent: string, seq: number, ttl: string) => {
+    const params = { path: { session, seq } };
+    await client.withOptions({ agent }).PUT(`${REQUEST}/claim`, { params, body: { ttl } });
+  };
+  const renewed = await requests.submit({});
+  await claim("w", renewed, "10m");
+  const left = await requests.submit({}, { attempts: 1 });
+  assert.equal(await killed(t, server.url, "w", 600_000), left);
+  const other = await requests.submit({});
+  await claim("other", other, "10m");
+  const first = await requests.submit({});
+  const stop = hire("w", ({ seq }) => seq, { ttlMs: 20_000 });
+  // It has looked for earlier claims. One is renewed before half a ttl is over, and looked at before the one below.
+  await client.waitFor.done(session, first);
+  await claim("w", renewed, "20m");
+  const done = await client.waitFor.done(session, left);
+  await stop();
+  assert.deepEqual([done.done?.result, done.past_attempts?.map(({ outcome }) => outcome)], [left, ["released"]]);
+  assert.deepEqual(lines, [`request ${left}: attempt released: an earlier run of this agent had claimed it`]);
+  const held = [await entry(renewed), await entry(other)];
+  assert.deepEqual(
+    held.map((kept) => [kept.claim?.agent, kept.past_attempts]),
+    [
+      ["w", undefined],
+      ["other", undefined],
+    ],
+  );
 });
 
 test("workers beside each other do each request once", async (t) => {

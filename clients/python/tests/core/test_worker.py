@@ -411,6 +411,34 @@ def test_a_killed_workers_task_is_taken_up_by_another(url: str, session_name: st
         assert [(attempt["agent"], attempt["outcome"]) for attempt in seen] == [("killed", "lapsed")]
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_worker_started_again_takes_up_its_claims(kind: str, url: str, session_name: str) -> None:
+    with Client(url, agent="W") as client, Client(url, agent="B") as other:
+        board, others = client.session(session_name), other.session(session_name).requests
+        requests = board.requests
+        requests.submit({"work": "slow"})
+        renewed = requests.claim(1, ttl="10m").raw["claim"]
+        requests.submit({"work": "slow"}, attempts=1)
+        killed = start(url, session_name, "W", kind, "slow", "600")
+        assert line(killed) == "2"
+        killed.kill()
+        killed.wait(LONG)
+        requests.extend([{"work": "slow"}, {"work": "slow"}])
+        others.claim(3, ttl="10m")
+        again = start(url, session_name, "W", kind, "slow", "20")
+        assert line(again) == "4", "it has looked for earlier claims"
+        # The claim of a worker that lives: it is renewed before half a ttl is over, and looked at before the other.
+        requests.claim(1, ttl="20m", claim=1, fence=renewed["fence"])
+        board.state.set("go", True)
+        assert line(again) == "2"
+        assert requests.wait(2, wait=LONG).past_attempts[0]["outcome"] == "released"
+        again.send_signal(signal.SIGTERM)
+        assert again.wait(LONG) == 0
+        held = [requests.get(seq) for seq in (1, 3)]
+        assert [(entry.claim["agent"], entry.past_attempts) for entry in held] == [("W", []), ("B", [])]
+        assert held[0].claim["fence"] == renewed["fence"]
+
+
 def test_a_wait_ends_with_the_reason_of_a_failure(session: Any) -> None:
     session.requests.extend([{"n": 1}, {"n": 2}, {"n": 3}])
     with ThreadPoolExecutor(1) as thread:

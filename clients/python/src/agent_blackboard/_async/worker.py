@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from .._backend import AsyncSignals, AsyncWork, CallCancelled
-from .._wire import Seconds
+from .._backend import AsyncSignals, AsyncTicker, AsyncWork, CallCancelled
+from .._wire import Seconds, seconds
 from ..errors import BlackboardError
+from ..values import Entry
 from .tasks import AsyncTask
 
 if TYPE_CHECKING:
@@ -47,22 +49,70 @@ class AsyncWorker:
         """Work until `stop`, a signal, or the end of a `wait` in which no request came.
 
         In the main thread SIGTERM and SIGINT stop it after the present request; a second signal gives this one back.
+        Claims of the same agent that nobody has renewed for half a `ttl` are released: an earlier run left them.
         """
         claims = self._client.session(self._requests.session.name).requests
         try:
             with AsyncSignals(self.stop):
-                while not self._stopped:
-                    # A cancellation must not lose a claim whose answer is on its way.
-                    task = await AsyncWork(self._next, claims, self.stop).result()
-                    if task is None:
-                        return
-                    await self._attempt(task)
+                async with self._releasing(await self._earlier(claims)):
+                    await self._work(claims)
         except BaseException:
             if self._held is not None:
                 await self._held.give_up(None)
             raise
         finally:
             await self._client.aclose()
+
+    async def _earlier(self, claims: AsyncRequests) -> list[Entry]:
+        """The requests that this agent holds before the worker has claimed any."""
+        agent = self._agent or claims.session.client.agent
+        try:
+            return [
+                entry
+                async for entry in claims.entries(keys=[])
+                if entry.claim is not None and entry.claim["agent"] == agent
+            ]
+        except BlackboardError as error:
+            # The first claim waits for a server that is away.
+            logger.info("earlier claims were not looked for, and will expire: %s", error)
+            return []
+
+    @asynccontextmanager
+    async def _releasing(self, earlier: list[Entry]) -> AsyncIterator[None]:
+        """Release what nobody renews for half a ttl. A second worker under the same name renews more often."""
+
+        async def release() -> bool:
+            for entry in earlier:
+                await self._release(entry)
+            return False
+
+        ticker = AsyncTicker(seconds(self._ttl) / 2, release)
+        try:
+            yield
+        finally:
+            await ticker.stop()
+
+    async def _release(self, earlier: Entry) -> None:
+        """Release a claim that is as it was."""
+        try:
+            if (await self._requests.get(earlier.seq)).claim != earlier.claim:
+                return
+            task = AsyncTask(self._requests, earlier, self._agent)
+            await task.release()
+        except BlackboardError as error:
+            logger.warning("request %d was not released, its claim will expire: %s", earlier.seq, error)
+        else:
+            if not task.lost:
+                logger.info("request %d was released: an earlier run of this agent had claimed it", earlier.seq)
+
+    async def _work(self, claims: AsyncRequests) -> None:
+        """Work on one request after another."""
+        while not self._stopped:
+            # A cancellation must not lose a claim whose answer is on its way.
+            task = await AsyncWork(self._next, claims, self.stop).result()
+            if task is None:
+                return
+            await self._attempt(task)
 
     async def _next(self, claims: AsyncRequests) -> AsyncTask | None:
         """The next request; None if none came in time, or the worker was stopped."""
