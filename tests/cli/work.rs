@@ -69,6 +69,16 @@ fn a_request_is_claimed_finished_failed_and_released() {
 }
 
 #[test]
+fn a_claim_is_of_the_highest_priority_then_the_oldest() {
+    let server = Server::start();
+    for priority in ["-1", "0", "5", "5"] {
+        server.json(&["post", "demo/requests", "{}", "--priority", priority]);
+    }
+    let claimed = [(); 4].map(|()| server.json(&["claim", "demo", "--agent", "A"])["seq"].as_u64());
+    assert_eq!(claimed, [3, 4, 2, 1].map(Some));
+}
+
+#[test]
 fn a_claim_waits_for_the_next_request() {
     let server = Server::start();
     server.json(&["post", "demo/questions", "to make the session"]);
