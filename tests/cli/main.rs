@@ -13,6 +13,7 @@ mod guide;
 mod history;
 mod logs;
 mod progress;
+mod proxy;
 mod refusals;
 mod requests;
 mod server;

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::DEADLINE;
+use crate::proxy::Proxy;
 use crate::server::{Done, Running, Server, finished};
 
 /// A worker on the session `s` that runs a script for each request.
@@ -224,6 +225,39 @@ fn sigterm_gives_the_request_back() {
     gone(&ids);
     assert!(working.wait().0.success());
     assert_eq!(entry(&server, 1)["past_attempts"][0]["outcome"], "released");
+}
+
+/// A worker whose claim of the only request is won, and whose answer does not come.
+fn unanswered(server: &Server) -> Running {
+    post(server, &json!({}), &["--attempts", "1"]);
+    let proxy = Proxy::start(&server.url, "/requests/claim");
+    let mut command = worker(server, &[], "echo done");
+    command.env("BLACKBOARD_URL", &proxy.url);
+    let working = Running::start(command);
+    until(server, 1, |entry| entry["claim"].is_object());
+    working
+}
+
+#[test]
+fn a_claim_that_is_won_as_work_stops_is_given_back() {
+    let server = Server::start();
+    let working = unanswered(&server);
+    working.signal(Signal::TERM);
+    assert_eq!(working.error(), "s/1 released: the worker stops");
+    assert!(working.wait().0.success());
+    assert_eq!(entry(&server, 1)["past_attempts"][0]["outcome"], "released");
+}
+
+#[test]
+fn a_claim_that_is_won_as_a_pause_begins_is_given_back() {
+    let server = Server::start();
+    let working = unanswered(&server);
+    server.json(&["pause", "s", "W"]);
+    assert_eq!(working.error(), "W is paused");
+    assert_eq!(working.error(), "s/1 released: the agent is paused");
+    server.json(&["resume", "s", "W"]);
+    assert_eq!(working.error(), "W resumes");
+    assert_eq!(working.error(), "s/1 done");
 }
 
 #[test]

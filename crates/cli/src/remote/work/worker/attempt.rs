@@ -14,7 +14,7 @@ use super::child::{Child, Exit, OUTPUT_BYTES_MAX};
 use super::claims::WAIT;
 use super::directive::Directive;
 use super::outcome::Attempt;
-use super::{PAUSE, Worker, time};
+use super::{PAUSE, PAUSED, STOPS, Worker, time};
 use crate::remote::place::quoted;
 use crate::remote::refusal::Refusal;
 use crate::remote::repeat::Key;
@@ -145,8 +145,8 @@ async fn ended(
                 Err(refusal) => Err(refusal),
             };
         }
-        End::Paused(_) => return release("the agent is paused").await,
-        End::Stopped => return release("the worker stops").await,
+        End::Paused(_) => return release(PAUSED).await,
+        End::Stopped => return release(STOPS).await,
         End::Lost(why) => return Ok(format!("lost: {why}")),
         End::Exit(Exit::Code(Some(code))) => format!("exit code {code}"),
         End::Exit(Exit::Code(None)) => "ended by a signal".to_owned(),

@@ -2,14 +2,18 @@
 //!
 //! An earlier run that was killed renews nothing any more. A claim of the agent that nobody has renewed for half a ttl
 //! is given back: a second worker under the same name, which lives, renews its claims more often than that.
+//!
+//! A claim that is cut short, since the worker stops or pauses, may have been won all the same. It is asked for again and
+//! given back.
 
 use std::time::Duration;
 
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{PAUSE, Worker, interrupted, time};
+use super::outcome::Attempt;
+use super::{FAREWELL, PAUSE, Worker, interrupted, time};
 use crate::note;
 use crate::remote::place::quoted;
 use crate::remote::query::Query;
@@ -37,10 +41,12 @@ pub(super) struct Claims {
     earlier: Vec<Held>,
     due: Instant,
     has_taken: bool,
+    /// The claim that was sent last, until it is answered.
+    unanswered: Option<(Write, Key)>,
 }
 
-/// A claim of the agent that this run did not make.
-#[derive(Debug)]
+/// A request that the agent holds.
+#[derive(Debug, Deserialize)]
 struct Held {
     seq: u64,
     claim: Claim,
@@ -84,7 +90,7 @@ impl Claims {
             after = page.next;
         }
         let due = Instant::now() + time(worker.ttl) / 2;
-        Ok(Self { earlier, due, has_taken: false })
+        Ok(Self { earlier, due, has_taken: false, unanswered: None })
     }
 
     /// Claims the next request. None is left to claim if there is none.
@@ -122,21 +128,37 @@ impl Claims {
 
     /// Asks for the next request, in one piece of a wait, through interruptions of the server. The key finds a claim
     /// whose answer was lost.
-    async fn claim(&self, worker: &Worker<'_>) -> Result<Received, Refusal> {
+    async fn claim(&mut self, worker: &Worker<'_>) -> Result<Received, Refusal> {
         let ttl = quoted(&worker.ttl.to_string());
         let wanted = worker.wanted.as_ref().map(|wanted| format!(",\"match\":{wanted}"));
         let body = format!("{{\"ttl\":{ttl}{}}}", wanted.unwrap_or_default());
         let wait = (!worker.until_empty).then(|| format!("{}ms", self.wait_ms()));
-        let address = format!("{}/claim", log_url(&worker.session, &LogName::Requests));
-        let address = Query::of(address).with("wait", wait).address();
+        let address = Query::of(address(worker)).with("wait", wait).address();
         let write = Write::json(Method::POST, address, body);
         let (key, mut is_noted) = (Key::new(), false);
+        self.unanswered = Some((write.clone(), key.clone()));
         loop {
             match worker.server.write(write.clone(), &key).await {
                 Err(refusal) if refusal.is_passing() => interrupted(&refusal, &mut is_noted).await,
-                taken => return taken,
+                taken => {
+                    self.unanswered = None;
+                    return taken;
+                }
             }
         }
+    }
+
+    /// Gives back what a claim has won that was cut short.
+    pub(super) async fn give_up(&mut self, worker: &Worker<'_>, why: &str) {
+        let Some((write, key)) = self.unanswered.clone() else { return };
+        // If this is not answered either, the claim expires.
+        if let Ok(Some(Held { seq, claim })) = timeout(FAREWELL, won(worker, write, &key)).await {
+            let attempt = Attempt { seq, fence: claim.fence, failures: 0 };
+            if attempt.release(worker).await.is_ok() {
+                worker.log(seq, &format!("released: {why}"));
+            }
+        }
+        self.unanswered = None;
     }
 
     /// Returns the time to wait: not beyond the time at which earlier claims are looked at.
@@ -155,15 +177,30 @@ impl Claims {
             let Ok(read) = worker.server.get(&address).await else { continue };
             let now = read.read::<Listed>().ok().and_then(|entry| entry.claim);
             if now.is_some_and(|now| now == claim) {
-                let address = worker.request(seq);
-                let fence = claim.fence;
-                let release = format!("{address}/claim?claim={seq}&fence={fence}");
-                if worker.write(Write::delete(release)).await.is_ok() {
+                let attempt = Attempt { seq, fence: claim.fence, failures: 0 };
+                if attempt.release(worker).await.is_ok() {
                     worker.log(seq, "released: an earlier run of this agent had claimed it");
                 }
             }
         }
     }
+}
+
+/// Returns what a claim has won. Under its key, a claim that does not wait is rejected if it has, and else ends at once.
+async fn won(worker: &Worker<'_>, write: Write, key: &Key) -> Option<Held> {
+    let at_once = Write { address: address(worker), ..write.clone() };
+    let taken = match worker.server.write(at_once, key).await {
+        Err(refusal) if refusal.is_of("idempotency-key-reused") => {
+            worker.server.write(write, key).await
+        }
+        taken => taken,
+    };
+    taken.ok().filter(|taken| taken.status != StatusCode::NO_CONTENT)?.read().ok()
+}
+
+/// Returns the address of claims of the next request.
+fn address(worker: &Worker<'_>) -> String {
+    format!("{}/claim", log_url(&worker.session, &LogName::Requests))
 }
 
 /// Waits until the session exists.

@@ -47,6 +47,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The time that the end of a request may take once the worker stops.
 const FAREWELL: Duration = Duration::from_secs(10);
 
+/// Why a request is released.
+const PAUSED: &str = "the agent is paused";
+const STOPS: &str = "the worker stops";
+
 /// Run a command for each request of a session
 ///
 /// Claims a request, and runs COMMAND with the request's item as JSON on its standard input. Exit code 0 finishes the
@@ -190,7 +194,10 @@ impl Worker<'_> {
         loop {
             let taken = tokio::select! {
                 biased;
-                () = self.stopped() => return Ok(()),
+                () = self.stopped() => {
+                    claims.lock().await.give_up(self, STOPS).await;
+                    return Ok(());
+                }
                 taken = self.take(claims) => taken?,
             };
             let Some(taken) = taken else { return Ok(()) };
@@ -204,7 +211,9 @@ impl Worker<'_> {
             self.directed(|directive| directive != Directive::All).await;
             tokio::select! {
                 biased;
-                _ = self.directed(|directive| directive == Directive::All) => {}
+                _ = self.directed(|directive| directive == Directive::All) => {
+                    claims.lock().await.give_up(self, PAUSED).await;
+                }
                 taken = async { claims.lock().await.next(self).await } => return taken,
             }
         }
