@@ -31,7 +31,7 @@ from ._sync.tasks import Task
 from ._sync.transactions import Transaction
 from ._sync.worker import Worker
 from ._version import __version__ as __version__
-from ._wire import ReadOptions, WriteOptions, path
+from ._wire import ReadOptions, WorkOptions, WriteOptions, path
 from .errors import (
     AccessDenied,
     BadRequest,
@@ -130,6 +130,7 @@ __all__ = [
     "UnsupportedRequest",
     "UnsupportedValue",
     "WaitTimedOut",
+    "WorkOptions",
     "Worker",
     "WriteOptions",
     "Written",

@@ -16,6 +16,11 @@ from typing import Any
 
 CHUNK = 1 << 20
 
+AsyncResult = Awaitable[Any]
+"""What the function of a worker returns."""
+Result = Any
+"""What the function of a worker returns."""
+
 
 async def async_sleep(seconds: float) -> None:
     """Sleep."""

@@ -72,6 +72,17 @@ class ReadOptions(TypedDict, total=False):
     timeout: float | None
 
 
+class WorkOptions(TypedDict, total=False):
+    """Options of a worker."""
+
+    ttl: Seconds
+    """The time after which a claim expires unless it is renewed, as it is at every third; 60 s by default."""
+    wait: Seconds
+    """The worker ends when no request came for so long; never by default."""
+    agent: str | None
+    """The worker's name, instead of the client's agent."""
+
+
 def unchanged(options: WriteOptions, etag: str | None) -> WriteOptions:
     """Options that refuse a write where the target has another tag than this; None: where there is a target."""
     made = options.copy()

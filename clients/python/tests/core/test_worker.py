@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -24,10 +24,14 @@ from network import Gateway, http
 
 from agent_blackboard import (
     AsyncClient,
+    AsyncRequests,
+    AsyncTask,
     Client,
     RequestCancelled,
     RequestFailed,
+    Requests,
     StaleFence,
+    Task,
     UnsupportedValue,
 )
 
@@ -145,6 +149,8 @@ def test_a_worker_stops_at_once_while_it_waits(session: Any, function: Any) -> N
     stopped = session.requests.worker(function(lambda _: None))
     stopped.stop()
     stopped.run()
+    with pytest.raises(TypeError, match="tll"):
+        session.requests.worker(function(lambda _: None), tll=30)
 
 
 def test_a_stop_lets_the_task_at_hand_end(session: Any, function: Any) -> None:
@@ -437,6 +443,12 @@ def test_a_worker_started_again_takes_up_its_claims(kind: str, url: str, session
         held = [requests.get(seq) for seq in (1, 3)]
         assert [(entry.claim["agent"], entry.past_attempts) for entry in held] == [("W", []), ("B", [])]
         assert held[0].claim["fence"] == renewed["fence"]
+
+
+def test_the_types_are_those_of_the_kind_of_client() -> None:
+    for kind, task, result in ((Requests, Task, Any), (AsyncRequests, AsyncTask, Awaitable[Any])):
+        for call in (kind.worker, kind.work):
+            assert get_type_hints(call)["function"] == Callable[[task], result]
 
 
 def test_a_wait_ends_with_the_reason_of_a_failure(session: Any) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from typing_extensions import Unpack, deprecated
 
-from .._wire import CallOptions, Seconds, Time, WriteOptions, duration, moment, seconds, without_none
+from .._backend import AsyncResult
+from .._wire import CallOptions, Seconds, Time, WorkOptions, WriteOptions, duration, moment, seconds, without_none
 from ..errors import ConditionImpossible, ConditionNotMet, SessionNotFound, request_ended
 from ..values import Appended, Entry, Written, entry, written
 from .logs import AsyncLog
@@ -52,33 +52,26 @@ class AsyncRequests(AsyncLog):
 
     def worker(
         self,
-        function: Callable[[AsyncTask], Awaitable[Any]],
+        function: Callable[[AsyncTask], AsyncResult],
         match: Mapping[str, Any] | None = None,
-        *,
-        ttl: Seconds = 60.0,
-        wait: Seconds = math.inf,
-        agent: str | None = None,
+        **options: Unpack[WorkOptions],
     ) -> AsyncWorker:
         """A worker that calls the function with each request whose members equal `match`, one at a time.
 
         What the function returns is the request's result. An exception is logged and fails the attempt, with its text
-        as the reason; the request is tried again after 1 s, doubled by each past attempt, up to 5 min. The claim is
-        renewed at every third of `ttl`. Once the request is cancelled or its claim is lost, `task.cancelled` is true,
-        and a coroutine is cancelled. The worker ends when no request came within `wait`.
+        as the reason; the request is tried again after 1 s, doubled by each past attempt, up to 5 min. Once the request
+        is cancelled or its claim is lost, `task.cancelled` is true, and a coroutine is cancelled.
         """
-        return AsyncWorker(self, function, match, ttl, wait, agent)
+        return AsyncWorker(self, function, match, **options)
 
     async def work(
         self,
-        function: Callable[[AsyncTask], Awaitable[Any]],
+        function: Callable[[AsyncTask], AsyncResult],
         match: Mapping[str, Any] | None = None,
-        *,
-        ttl: Seconds = 60.0,
-        wait: Seconds = math.inf,
-        agent: str | None = None,
+        **options: Unpack[WorkOptions],
     ) -> None:
         """Run a `worker` until a signal, or the end of a `wait` in which no request came."""
-        await self.worker(function, match, ttl=ttl, wait=wait, agent=agent).run()
+        await self.worker(function, match, **options).run()
 
     @asynccontextmanager
     async def next(

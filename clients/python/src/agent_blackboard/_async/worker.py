@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from .._backend import AsyncSignals, AsyncTicker, AsyncWork, CallCancelled
+from .._backend import AsyncResult, AsyncSignals, AsyncTicker, AsyncWork, CallCancelled
 from .._wire import Seconds, seconds
 from ..errors import BlackboardError
 from ..values import Entry
@@ -25,11 +26,12 @@ class AsyncWorker:
     def __init__(
         self,
         requests: AsyncRequests,
-        function: Callable[[AsyncTask], Awaitable[Any]],
+        function: Callable[[AsyncTask], AsyncResult],
         match: Mapping[str, Any] | None,
-        ttl: Seconds,
-        wait: Seconds,
-        agent: str | None,
+        *,
+        ttl: Seconds = 60.0,
+        wait: Seconds = math.inf,
+        agent: str | None = None,
     ) -> None:
         self._requests = requests
         self._function = function
