@@ -3,9 +3,11 @@
 use clap::Args;
 use tokio::runtime::Builder;
 
+use super::body::Written;
 use super::refusal::Refusal;
+use super::repeat::Repeat;
 use super::screen::{Format, Screen};
-use super::server::{LIMITS, Server};
+use super::server::{LIMITS, Server, Write};
 use crate::connection::{Connection, EXPOSED};
 use crate::{Failure, note};
 
@@ -36,6 +38,19 @@ impl Access {
     ) -> Result<(), Failure> {
         let screen = Screen::new(self.format);
         run(&self.connection, async |server| work(server, screen).await)
+    }
+
+    /// Runs a command that is one write, and prints the revision that it made.
+    pub(super) fn write(
+        self,
+        repeat: Repeat,
+        write: impl AsyncFnOnce(&Server) -> Result<Write, Refusal>,
+    ) -> Result<(), Failure> {
+        self.run(async |server, screen| {
+            let write = write(server).await?;
+            let received = server.write(write, &repeat.key()).await?;
+            screen.show(&received, |written: Written| written.sentence(""))
+        })
     }
 
     /// Chooses the form of output, unless a flag or a variable did.

@@ -6,7 +6,6 @@ use clap::Args;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::refusal::Refusal;
 use crate::remote::repeat::Repeat;
 use crate::remote::server::Write;
@@ -42,11 +41,7 @@ impl Delete {
         if !yes {
             confirm(&session)?;
         }
-        access.run(async |server, screen| {
-            let write = Write::delete(session_url(&session));
-            let received = server.write(write, &repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        access.write(repeat, async |_| Ok(Write::delete(session_url(&session))))
     }
 }
 

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::input;
 use crate::remote::place::{ValuePlace, json, quoted};
 use crate::remote::query::Query;
@@ -142,12 +141,10 @@ impl Get {
 impl Set {
     fn run(self) -> Result<(), Failure> {
         let address = Query::of(address(&self.place)).with("ttl", self.ttl).address();
-        self.access.run(async |server, screen| {
+        self.access.write(self.repeat, async |_| {
             let value = input::argument(self.value)?;
             let value = if self.string { quoted(&value) } else { json("the value", value)? };
-            let write = Write::json(Method::PUT, address, value);
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, address, value))
         })
     }
 }
@@ -167,10 +164,7 @@ impl Add {
 impl Rm {
     fn run(self) -> Result<(), Failure> {
         let address = address(&self.place);
-        self.access.run(async |server, screen| {
-            let received = server.write(Write::delete(address), &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        self.access.write(self.repeat, async |_| Ok(Write::delete(address)))
     }
 }
 

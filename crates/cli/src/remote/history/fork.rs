@@ -6,7 +6,6 @@ use hyper::Method;
 use super::point;
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::place::quoted;
 use crate::remote::repeat::Repeat;
 use crate::remote::server::Write;
@@ -42,10 +41,6 @@ impl Fork {
         let address = format!("{}/fork", session_url(&self.session));
         let at = self.at.map(|at| format!(",\"at\":{}", point(&at))).unwrap_or_default();
         let body = format!("{{\"to\":{}{at}}}", quoted(self.to.as_str()));
-        self.access.run(async |server, screen| {
-            let write = Write::json(Method::POST, address, body);
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        self.access.write(self.repeat, async |_| Ok(Write::json(Method::POST, address, body)))
     }
 }

@@ -6,7 +6,6 @@ use hyper::Method;
 use super::point;
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::repeat::Repeat;
 use crate::remote::server::Write;
 use blackboard_address::session_url;
@@ -38,10 +37,6 @@ impl Restore {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let address = format!("{}/restore", session_url(&self.session));
         let body = format!("{{\"at\":{}}}", point(&self.at));
-        self.access.run(async |server, screen| {
-            let write = Write::json(Method::POST, address, body);
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        self.access.write(self.repeat, async |_| Ok(Write::json(Method::POST, address, body)))
     }
 }

@@ -5,7 +5,6 @@ use hyper::Method;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::input;
 use crate::remote::place::{EntryPlace, quoted};
 use crate::remote::repeat::Repeat;
@@ -49,14 +48,12 @@ impl Answer {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let EntryPlace { session, seq } = self.question;
         let address = format!("{}/answer", entry_url(&session, &LogName::Questions, seq));
-        self.access.run(async |server, screen| {
+        self.access.write(self.repeat, async |_| {
             let body = match self.answer {
                 Some(answer) => format!("{{\"answer\":{}}}", quoted(&input::argument(answer)?)),
                 None => "{\"skip\":true}".to_owned(),
             };
-            let write = Write::json(Method::PUT, address, body);
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, address, body))
         })
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::{Entry, Written};
+use crate::remote::body::Entry;
 use crate::remote::input;
 use crate::remote::place::{EntryPlace, InvalidPlace, json, quoted};
 use crate::remote::query::Query;
@@ -226,15 +226,13 @@ impl Finish {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { request, result, fence, unclaimed, repeat, access } = self;
         let needs_claim = fence.is_none() && !unclaimed;
-        access.run(async |server, screen| {
+        access.write(repeat, async |server| {
             let result = value("result", result)?;
             if needs_claim {
                 claimed(server, &request).await?;
             }
             let body = object([fence.map(|fence| format!("\"fence\":{fence}")), result]);
-            let write = Write::json(Method::PUT, end_of(&request, "done"), body);
-            let received = server.write(write, &repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, end_of(&request, "done"), body))
         })
     }
 }
@@ -242,16 +240,14 @@ impl Finish {
 impl Fail {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { request, reason, fence, retry_in, repeat, access } = self;
-        access.run(async |server, screen| {
+        access.write(repeat, async |_| {
             let retry_in = retry_in.map(|time| quoted(&time.to_string()));
             let body = object([
                 fence.map(|fence| format!("\"fence\":{fence}")),
                 value("reason", reason)?,
                 retry_in.map(|time| format!("\"retry_in\":{time}")),
             ]);
-            let write = Write::json(Method::PUT, end_of(&request, "failed"), body);
-            let received = server.write(write, &repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, end_of(&request, "failed"), body))
         })
     }
 }
@@ -259,10 +255,7 @@ impl Fail {
 impl Release {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let address = end_of(&self.request, "claim");
-        self.access.run(async |server, screen| {
-            let received = server.write(Write::delete(address), &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        self.access.write(self.repeat, async |_| Ok(Write::delete(address)))
     }
 }
 

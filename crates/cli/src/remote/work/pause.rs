@@ -65,11 +65,8 @@ impl Pause {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let address = address(&self.session, &self.paused).map_err(Failure::usage)?;
         let address = Query::of(address).with("ttl", self.time).address();
-        self.access.run(async |server, screen| {
-            let write = Write::json(Method::PUT, address, "true".to_owned());
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
-        })
+        self.access
+            .write(self.repeat, async |_| Ok(Write::json(Method::PUT, address, "true".to_owned())))
     }
 }
 

@@ -6,7 +6,6 @@ use hyper::Method;
 use super::claim::{end_of, object, value};
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::Written;
 use crate::remote::place::{EntryPlace, quoted};
 use crate::remote::repeat::Repeat;
 use crate::remote::server::Write;
@@ -61,10 +60,8 @@ impl Retry {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let deadline = self.deadline.map(|time| format!("\"deadline\":{}", quoted(&time)));
         let address = end_of(&self.request, "retry");
-        self.access.run(async |server, screen| {
-            let write = Write::json(Method::POST, address, object([deadline]));
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+        self.access.write(self.repeat, async |_| {
+            Ok(Write::json(Method::POST, address, object([deadline])))
         })
     }
 }
@@ -72,11 +69,9 @@ impl Retry {
 impl Cancel {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let address = end_of(&self.request, "cancelled");
-        self.access.run(async |server, screen| {
+        self.access.write(self.repeat, async |_| {
             let body = object([value("reason", self.reason)?]);
-            let write = Write::json(Method::PUT, address, body);
-            let received = server.write(write, &self.repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, address, body))
         })
     }
 }

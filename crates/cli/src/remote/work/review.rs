@@ -6,7 +6,7 @@ use hyper::Method;
 use super::claim::{end_of, object, value};
 use crate::Failure;
 use crate::remote::access::Access;
-use crate::remote::body::{Entry, Written};
+use crate::remote::body::Entry;
 use crate::remote::place::EntryPlace;
 use crate::remote::refusal::Refusal;
 use crate::remote::repeat::Repeat;
@@ -53,7 +53,7 @@ pub struct Review {
 impl Review {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { request, reason, accept, fence, repeat, access, .. } = self;
-        access.run(async |server, screen| {
+        access.write(repeat, async |server| {
             let fence = match fence {
                 Some(fence) => Some(fence),
                 None => present(server, &request).await?,
@@ -63,9 +63,7 @@ impl Review {
                 fence.map(|fence| format!("\"fence\":{fence}")),
                 value("reason", reason)?,
             ]);
-            let write = Write::json(Method::PUT, end_of(&request, "verdict"), body);
-            let received = server.write(write, &repeat.key()).await?;
-            screen.show(&received, |written: Written| written.sentence(""))
+            Ok(Write::json(Method::PUT, end_of(&request, "verdict"), body))
         })
     }
 }
