@@ -120,7 +120,7 @@ inputs! {
         ttl "ttl": Lifetime = Ttl::MINUTE,
     }
 
-    /// Claims the oldest claimable request with these members.
+    /// Claims the first claimable request with these members: by priority, then by age.
     ClaimingAny as "ClaimNextOperation" {
         wanted "claim_next": WantedMembers as needed,
         ttl "ttl": Lifetime = Ttl::MINUTE,

@@ -270,7 +270,7 @@ pub enum Rejected {
         dependant: Seq,
     },
     /// Too many claimable requests do not match.
-    #[error("none of the {examined} oldest claimable requests matches; claim one by its seq")]
+    #[error("none of the first {examined} claimable requests matches; claim one by its seq")]
     TooManyExamined {
         /// The number of requests examined.
         examined: usize,
