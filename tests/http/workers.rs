@@ -1,13 +1,14 @@
 //! Workers, sixteen on one log of requests: each request is done once, in the order of the plans.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::answer::ask;
+use crate::answer::{Answer, ask};
 use crate::harness::{Board, Server};
 use crate::metrics::sample;
 
@@ -51,14 +52,30 @@ enum Habit {
     Slow,
 }
 
+/// Asks again, with the key of the first time, while a busy database takes longer to answer than the server waits for it.
+async fn answered(request: RequestBuilder) -> Answer {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let key = format!("call {}", CALLS.fetch_add(1, Ordering::Relaxed));
+    let request = request.header("idempotency-key", key);
+    loop {
+        let answer = ask(request.try_clone().unwrap()).await;
+        if answer.status() != 503 {
+            return answer;
+        }
+        answer.problem(503, "store-unavailable");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// Whether each request has ended: done, with a trajectory, or failed for good.
 async fn is_over(board: &Board) -> bool {
-    let done = board.get("trajectories?latest=1").await.is(200).json()["count"].as_u64();
+    let read = |tail: &str| answered(board.to(Method::GET, tail));
+    let done = read("trajectories?latest=1").await.is(200).json()["count"].as_u64();
     if done != Some(REQUESTS - HOPELESS.len() as u64) {
         return false;
     }
     for seq in HOPELESS {
-        let entry = board.get(&format!("requests/{seq}")).await.json();
+        let entry = read(&format!("requests/{seq}")).await.is(200).json();
         if !entry["failed"].is_object() {
             return false;
         }
@@ -75,7 +92,7 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
     loop {
         let asked = Instant::now();
         let claim = board.by(&name, Method::POST, "requests/claim?wait=1500ms", &body);
-        let claimed = ask(claim).await;
+        let claimed = answered(claim).await;
         if claimed.status() == 204 {
             // A claim that another one died with may last longer than this wait.
             if is_over(&board).await {
@@ -97,7 +114,7 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
         if entry["item"]["hopeless"] == true {
             let body = json!({"fence":fence,"reason":"hopeless"}).to_string();
             let failed = board.by(&name, Method::PUT, &format!("requests/{seq}/failed"), &body);
-            let failed = ask(failed).await;
+            let failed = answered(failed).await;
             // On a busy machine any claim may lapse.
             if asked.elapsed() >= TTL {
                 late.extend(seq.as_u64());
@@ -111,7 +128,7 @@ async fn work(board: Board, name: String, kind: Option<&'static str>, habit: Hab
             {"done":seq,"fence":fence},
         ]});
         let done = board.by(&name, Method::POST, "transactions", &done.to_string());
-        let done = ask(done).await;
+        let done = answered(done).await;
         assert!(done.status() == 200 || asked.elapsed() >= TTL, "{done}");
     }
 }
