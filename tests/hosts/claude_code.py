@@ -23,11 +23,13 @@ class ClaudeCode(Host):
             server["headers"] = {"Authorization": "Bearer ${BLACKBOARD_TOKEN}"}
         save(place.work / "mcp.json", {"mcpServers": {"blackboard": server}})
 
-    def command(self, place: Place, prompt: str) -> list[str]:
+    def program(self, name: str) -> str:
         # The program of the platform's package: the other one is made by an install script, which npm may not run.
-        program = self.folder / "node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+        return str(self.folder / "node_modules/@anthropic-ai/claude-code-linux-x64" / name)
+
+    def command(self, place: Place, prompt: str) -> list[str]:
         options = ["--mcp-config", "mcp.json", "--allowedTools", "mcp__blackboard", "--output-format", "stream-json"]
-        return [str(program), "-p", prompt, "--verbose", *options]
+        return [self.program("claude"), "-p", prompt, "--verbose", *options]
 
     def environment(self, place: Place) -> dict[str, str]:
         return {

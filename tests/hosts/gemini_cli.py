@@ -30,12 +30,14 @@ class GeminiCli(Host):
         save(place.home / ".gemini" / "trustedFolders.json", {str(place.work): "TRUST_FOLDER"})
 
     def command(self, place: Place, prompt: str) -> list[str]:
-        return [self.program("gemini"), "--model", MODEL, "--output-format", "stream-json", "-p", prompt]
+        return [self.program("gemini"), "--output-format", "stream-json", "-p", prompt]
 
     def environment(self, place: Place) -> dict[str, str]:
         return {
             "BLACKBOARD_TOKEN": place.token,
             "GEMINI_API_KEY": "scripted",
+            # Without a name it asks a model which model to ask.
+            "GEMINI_MODEL": MODEL,
             "GOOGLE_GEMINI_BASE_URL": place.model,
         }
 

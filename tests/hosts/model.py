@@ -13,10 +13,32 @@ import traceback
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import formats
-from job import Player
+from conversation import Call, Conversation
+from host import Host
+
+
+class Failing(Exception):
+    """The model answers with a status and a message instead."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def text(self) -> str:
+        """The body, in which each wire format finds its own members."""
+        error = {"type": "invalid_request_error", "code": self.status, "message": str(self)}
+        return formats.dumps({"type": "error", "error": error | {"status": "INVALID_ARGUMENT"}})
+
+
+class Player(Protocol):
+    """Decides what the model says to a host."""
+
+    host: Host
+
+    def answer(self, seen: Conversation) -> Call | str: ...
 
 
 class Model:
@@ -40,6 +62,11 @@ class Model:
                     body = gzip.decompress(body)
                 try:
                     model.post(self, body.decode())
+                except Failing as failing:
+                    self.answer(failing.text(), status=failing.status)
+                except ConnectionError:
+                    # The host was ended before its answer.
+                    self.close_connection = True
                 except Exception:
                     traceback.print_exc(file=sys.stderr)
                     self.answer('{"error":{"message":"the scripted model failed"}}', status=400)
