@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use imbl::OrdSet;
-use imbl::ordset::DiffItem;
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout_at;
@@ -200,12 +200,12 @@ impl State {
             return false;
         }
         let is_new = |seq: Seq| !self.offered.contains_key(&seq);
-        added(search.tasks.claimable(), self.seen.claimable()).any(is_new)
+        news(search.tasks.claimable(), self.seen.claimable()).any(is_new)
             || search.tasks.caps() != self.seen.caps()
             || held.any(|groups| !self.held.contains(groups))
     }
 
-    /// Offers the requests that became claimable since the last look, were given back, or found no room until now.
+    /// Offers the requests that became claimable or changed since the last look, were given back, or found no room until now.
     fn offer_new(&mut self, board: &Board) {
         let tasks = board.tasks();
         let [_, requests, ..] = board.logs();
@@ -214,13 +214,13 @@ impl State {
             self.tell_all();
         }
         let mut slots = tasks.slots();
-        let pending = self.offered.keys().filter(|seq| tasks.claimable().contains(*seq));
+        let pending = self.offered.keys().filter(|seq| tasks.claimable().contains_key(*seq));
         for entry in pending.filter_map(|seq| requests.get(*seq)) {
             slots.take(&tasks.groups(&entry.item));
         }
-        let mut new: BTreeSet<Seq> = added(self.seen.claimable(), tasks.claimable()).collect();
+        let mut new: BTreeSet<Seq> = news(self.seen.claimable(), tasks.claimable()).collect();
         let given_back = self.given_back.drain(..);
-        new.extend(given_back.filter(|seq| tasks.claimable().contains(seq)));
+        new.extend(given_back.filter(|seq| tasks.claimable().contains_key(seq)));
         let mut new: Vec<&Entry> =
             new.iter().filter_map(|seq| Some(&**requests.get(*seq)?)).collect();
         new.sort_unstable_by_key(|entry| entry.rank());
@@ -287,10 +287,13 @@ impl State {
     }
 }
 
-/// Returns the requests in the second set that are not in the first.
-fn added(before: &OrdSet<Seq>, after: &OrdSet<Seq>) -> impl Iterator<Item = Seq> {
+/// Returns the requests that came to the second map, or changed between the two.
+fn news(
+    before: &OrdMap<Seq, Revision>,
+    after: &OrdMap<Seq, Revision>,
+) -> impl Iterator<Item = Seq> {
     before.diff(after).filter_map(|item| match item {
-        DiffItem::Add(seq) => Some(*seq),
-        DiffItem::Remove(_) => None,
+        DiffItem::Add(seq, _) | DiffItem::Update { new: (seq, _), .. } => Some(*seq),
+        DiffItem::Remove(..) => None,
     })
 }

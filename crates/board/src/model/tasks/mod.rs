@@ -12,7 +12,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::log::Entry;
-use crate::{Board, Item, Log, Rank, Seq, SeqRange, Timestamp, Work};
+use crate::{Board, Item, Log, Rank, Revision, Seq, SeqRange, Timestamp, Work};
 use caps::{Cap, Claims, Groups};
 pub use search::Next;
 use traits::Traits;
@@ -24,8 +24,8 @@ type Head = (Rank, Groups);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tasks {
     caps: Arc<[Cap]>,
-    /// Requests that wait for a worker. A cap may hold them back.
-    claimable: OrdSet<Seq>,
+    /// Requests that wait for a worker, each with its last change. A cap may hold them back.
+    claimable: OrdMap<Seq, Revision>,
     /// The same, by the values that the caps count, in the order of claims.
     queues: OrdMap<Groups, OrdMap<Rank, Traits>>,
     /// The first of each queue.
@@ -45,9 +45,9 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Returns the requests that wait for a worker, oldest first. A cap may hold them back.
+    /// Returns the requests that wait for a worker, oldest first, each with its last change. A cap may hold them back.
     #[must_use]
-    pub fn claimable(&self) -> &OrdSet<Seq> {
+    pub fn claimable(&self) -> &OrdMap<Seq, Revision> {
         &self.claimable
     }
 
@@ -106,7 +106,7 @@ impl Tasks {
     pub(crate) fn claimable_after(&self, after: Seq, limit: usize) -> Vec<Seq> {
         let later = Seq(after.0.saturating_add(1))..;
         if self.caps.is_empty() {
-            return self.claimable.range(later).take(limit).copied().collect();
+            return self.claimable.range(later).take(limit).map(|(seq, _)| *seq).collect();
         }
         let open = self.queues.iter().filter(|(groups, _)| self.has_room(groups));
         let seqs = open.flat_map(|(_, queue)| queue.keys().map(|rank| rank.seq));
@@ -254,7 +254,7 @@ impl Tasks {
     }
 
     fn enqueue(&mut self, request: &Entry, groups: Groups) {
-        self.claimable.insert(request.seq);
+        self.claimable.insert(request.seq, request.revision);
         let mut queue = self.queues.get(&groups).cloned().unwrap_or_default();
         let before = queue.get_min().map(|(rank, _)| *rank);
         queue.insert(request.rank(), Traits::of(&request.item));

@@ -56,7 +56,7 @@ impl Board {
     #[must_use]
     pub fn is_claimable(&self, request: Seq) -> bool {
         let [_, requests, ..] = &self.logs;
-        self.tasks.claimable.contains(&request)
+        self.tasks.claimable.contains_key(&request)
             && requests.get(request).is_some_and(|entry| self.tasks.full_cap(&entry.item).is_none())
     }
 }
