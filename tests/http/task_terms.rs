@@ -266,6 +266,31 @@ async fn a_worker_is_woken_when_a_cap_has_room() {
 }
 
 #[tokio::test]
+async fn a_worker_is_woken_when_an_item_comes_to_match() {
+    let server = Server::start();
+    let board = server.board("s");
+    board.put("", r#"{"settings":{"running_max":[{"by":"device","max":1}]}}"#).await.is(201);
+    board.post("requests", r#"[{"device":"a"},{"device":"a"},{"n":3}]"#).await.is(201);
+    won(&board, "first", 1).await;
+    won(&board, "first", 3).await;
+    let claim = |wanted: Value| {
+        let body = json!({"match":wanted}).to_string();
+        tokio::spawn(ask(board.by("W", Method::POST, "requests/claim?wait=30s", &body)))
+    };
+    // The cap holds it back until its device is another.
+    let worker = claim(json!({}));
+    in_progress(&server, 1).await;
+    ask(board.request(Method::PUT, "requests/2", r#"{"device":"b"}"#)).await.is(200);
+    assert_eq!(worker.await.unwrap().is(200).json()["seq"], 2);
+    // No worker looks for it until it has another member.
+    post(&board, "", &json!({"n":4})).await;
+    let worker = claim(json!({"os":"linux"}));
+    in_progress(&server, 1).await;
+    board.merge("requests/4", r#"{"os":"linux"}"#).await.is(200);
+    assert_eq!(worker.await.unwrap().is(200).json()["seq"], 4);
+}
+
+#[tokio::test]
 async fn a_cancelled_request_ends_at_once_or_with_its_claim() {
     let server = Server::start();
     let board = server.board("s");
@@ -369,6 +394,34 @@ async fn a_result_is_reviewed_by_another_agent() {
     assert_eq!(pending(&board).await, [2]);
     let same = board.get("requests").await.revision();
     assert_eq!(verdict("B", yes).await.is(200).revision(), same, "again changes nothing");
+}
+
+#[tokio::test]
+async fn a_cancellation_waits_for_the_verdict() {
+    let server = Server::start();
+    let board = server.board("s");
+    for (n, accept, end) in [(1, true, "done"), (2, false, "cancelled")] {
+        post(&board, "?review=true", &json!({"n":n})).await;
+        let fence = won(&board, "A", n).await;
+        put(&board, "H", &format!("{n}/cancelled"), &json!({"reason":"late"})).await.is(200);
+        // Whoever sends the result, it is its holder's.
+        let done = format!("requests/{n}/done");
+        let body = json!({"fence":fence,"result":1}).to_string();
+        for _ in 0..2 {
+            ask(board.request(Method::PUT, &done, &body)).await.is(200);
+        }
+        let shown = entry(&board, n).await;
+        assert_eq!(
+            (&shown["cancel"]["reason"], &shown["in_review"]["agent"]),
+            (&json!("late"), &json!("A"))
+        );
+        let verdict = json!({"fence":fence,"accept":accept});
+        put(&board, "A", &format!("{n}/verdict"), &verdict).await.problem(403, "forbidden");
+        put(&board, "B", &format!("{n}/verdict"), &verdict).await.is(200);
+        let shown = entry(&board, n).await;
+        assert!(shown[end].is_object() && shown.get("cancel").is_none(), "{shown}");
+    }
+    assert_eq!(entry(&board, 2).await["past_attempts"][0]["outcome"], "refused");
 }
 
 #[tokio::test]

@@ -160,16 +160,11 @@ impl Model {
     pub fn freed(&self, now: &Self) -> Self {
         let mut then = Self { caps: now.caps.clone(), last: now.last, ..self.clone() };
         for task in then.requests.values_mut() {
-            match task.state {
-                State::Claimed { .. } if task.cancel => task.state = State::Cancelled,
-                State::Claimed { .. } | State::Lapsed(_) => task.state = State::Free,
-                State::Free
-                | State::InReview { .. }
-                | State::Done { .. }
-                | State::Failed(_)
-                | State::Cancelled => {}
-            }
-            task.cancel = false;
+            task.state = match task.state.clone() {
+                State::Claimed { .. } if take(&mut task.cancel) => State::Cancelled,
+                State::Claimed { .. } | State::Lapsed(_) => State::Free,
+                state => state,
+            };
         }
         then
     }
@@ -288,11 +283,13 @@ impl Model {
             return Err("blocked");
         }
         let (task, agent) = (self.get_mut(seq)?, by.to_owned());
+        // A cancellation waits for the verdict.
+        task.cancel &= task.review;
+        task.not_before = None;
         task.state = match task.review {
             true => State::InReview { agent, fence },
             false => State::Done { agent, fence, judge: None },
         };
-        (task.cancel, task.not_before) = (false, None);
         Ok(None)
     }
 
@@ -337,13 +334,20 @@ impl Model {
             }
             _ => return Err("illegal-transition"),
         };
+        let is_cancelled = take(&mut task.cancel);
         if accepted {
             task.state = State::Done { agent, fence, judge: Some(by.to_owned()) };
             return Ok(None);
         }
         task.past.push((agent, End::Refused));
         let is_spent = task.spends_an_attempt();
-        task.state = if is_spent { State::Failed(fence) } else { State::Free };
+        task.state = if is_cancelled {
+            State::Cancelled
+        } else if is_spent {
+            State::Failed(fence)
+        } else {
+            State::Free
+        };
         Ok(None)
     }
 

@@ -417,6 +417,11 @@ pub enum Why {
     /// It was cancelled.
     #[error("was cancelled; POST its 'retry' to make it claimable again")]
     Cancelled,
+    /// It was cancelled, and its holder had its time to end.
+    #[error(
+        "was cancelled, and its claim can be renewed no more; end it by 'done' or 'failed', or release the claim"
+    )]
+    Cancelling,
     /// It has failed.
     #[error("has failed; POST its 'retry' to make it claimable again")]
     Failed,
@@ -431,7 +436,7 @@ impl Why {
             Self::NotBefore { .. } => "not_before",
             Self::RunningMax { .. } => "running_max",
             Self::InReview => "in_review",
-            Self::Cancelled => "cancelled",
+            Self::Cancelled | Self::Cancelling => "cancelled",
             Self::Failed => "failed",
         }
     }

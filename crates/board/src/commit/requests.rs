@@ -143,16 +143,24 @@ fn end(board: &mut Board, seq: Seq, end: &End<'_>, stamp: Stamp<'_>) {
     stop_dependants(board, seq, stamp);
 }
 
-fn finish(board: &mut Board, seq: Seq, done: Done, stamp: Stamp<'_>) {
+/// Ends a claim with a result. In review the result is its holder's, whoever sent it, and a cancellation waits for the
+/// verdict.
+fn finish(board: &mut Board, seq: Seq, mut done: Done, stamp: Stamp<'_>) {
     let mut is_done = true;
     board.edit_request(seq, stamp, |entry| {
         let claim = entry.work.as_deref().and_then(Work::claim);
         let since = claim.map_or(done.at, |claim| claim.since);
-        is_done = !entry.task.as_deref().is_some_and(|task| task.plan.review);
-        let work = if is_done { Work::Done(done) } else { Work::InReview(Review { since, done }) };
-        entry.work = Some(Box::new(work));
+        let holder = claim.map(|claim| claim.agent.clone());
         let task = task(entry);
-        (task.cancel, task.plan.not_before) = (None, None);
+        task.plan.not_before = None;
+        is_done = !task.plan.review;
+        entry.work = Some(Box::new(if is_done {
+            task.cancel = None;
+            Work::Done(done)
+        } else {
+            done.agent = done.agent.or(holder);
+            Work::InReview(Review { since, done })
+        }));
     });
     if is_done {
         unblock(board, seq, stamp);
@@ -164,6 +172,7 @@ fn judge(board: &mut Board, seq: Seq, accepted: bool, reason: Option<&Json>, sta
         let Some(work) = entry.work.as_deref().cloned() else { return };
         let (Work::InReview(review), Some(judge)) = (&work, stamp.agent) else { return };
         let done = review.done.clone();
+        let cancel = task(entry).cancel.take();
         if accepted {
             let (agent, reason) = (judge.clone(), reason.cloned());
             let verdict = Some(Box::new(Verdict { agent, at: stamp.at, reason }));
@@ -174,8 +183,12 @@ fn judge(board: &mut Board, seq: Seq, accepted: bool, reason: Option<&Json>, sta
         let task = task(entry);
         task.failures = task.failures.saturating_add(u32::from(task.plan.attempts.is_some()));
         let Done { agent, fence, .. } = done;
-        let failed = || Failed { agent, at: stamp.at, fence, reason: reason.cloned() };
-        entry.work = task.is_spent().then(|| Box::new(Work::Failed(failed())));
+        let failed = Failed { agent, at: stamp.at, fence, reason: reason.cloned() };
+        let work = match cancel {
+            Some(cancel) => Some(Work::Cancelled(*cancel)),
+            None => task.is_spent().then_some(Work::Failed(failed)),
+        };
+        entry.work = work.map(Box::new);
     });
     if accepted {
         unblock(board, seq, stamp);

@@ -79,7 +79,7 @@ impl Draft<'_> {
         };
         let last = Timestamp(cancel.at.0.saturating_add(CANCEL_GRACE_MS));
         if self.now > last {
-            return Err(Rejected::NotClaimable { request, why: Why::Cancelled });
+            return Err(Rejected::NotClaimable { request, why: Why::Cancelling });
         }
         Ok(expires_at.min(last.max(claim.expires_at)))
     }
@@ -118,7 +118,7 @@ impl Draft<'_> {
         match (work, fence) {
             (Some(Work::InReview(Review { done, .. }) | Work::Done(done)), _)
                 if is_same(done.result.as_ref(), result)
-                    && done.agent.as_ref() == author
+                    && (done.agent.as_ref() == author || author.is_none() && fence.is_some())
                     && (fence.is_none() || done.fence == fence) =>
             {
                 return Ok(Answer::Done);
