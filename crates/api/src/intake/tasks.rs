@@ -5,7 +5,7 @@ use std::sync::Arc;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 
-use super::fields::{ttl_member, value_of};
+use super::fields::value_of;
 use super::query::{AnyNumber, AnyRevision, Flag, Of, Shaped, Texts, Whole, many, queries};
 use crate::params::{Params, invalid};
 use crate::refusal::{Refusal, child, invalid_field, object_required};
@@ -124,10 +124,14 @@ pub(crate) fn when_member(at: &str, value: &str) -> Result<When, Refusal> {
 
 /// Reads the time until the next attempt.
 pub(crate) fn retry_member(at: &str, value: &str) -> Result<Ttl, Refusal> {
-    let ttl = ttl_member(at, value)?;
-    let is_short = ttl.ms() <= RETRY_IN_MS_MAX;
-    let why = || invalid_field(at.to_owned(), "expected a duration of at most 7d");
-    is_short.then_some(ttl).ok_or_else(why)
+    let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
+    let ttl: Option<Ttl> = text.and_then(|text| text.parse().ok());
+    let why = || {
+        let why =
+            "must be a whole number followed by ms, s, m, h or d, such as 30s, from 1ms to 7d";
+        invalid_field(at.to_owned(), why)
+    };
+    ttl.filter(|ttl| ttl.ms() <= RETRY_IN_MS_MAX).ok_or_else(why)
 }
 
 /// Returns the requests that must be done first, each once and ascending.

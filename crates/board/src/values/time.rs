@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Prints timestamps with milliseconds.
 const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
+/// The first moment that RFC 3339 has a form for, 0000-01-01T00:00:00Z.
+const FIRST_MS: i64 = -62_167_219_200_000;
+
 /// The last moment that RFC 3339 has a form for.
 const LAST: &str = "9999-12-31T23:59:59.999Z";
 const LAST_MS: i64 = 253_402_300_799_999;
@@ -55,6 +58,8 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         match text.parse::<jiff::Timestamp>() {
+            // An offset may lead beyond the years that can be shown.
+            Ok(moment) if moment.as_millisecond() < FIRST_MS => Err(InvalidTimestamp),
             Ok(moment) => Ok(Self(moment.as_millisecond())),
             Err(_) if is_beyond(text) => Ok(Self(LAST_MS)),
             Err(_) => Err(InvalidTimestamp),
@@ -207,6 +212,7 @@ mod tests {
             ("2026-11-21T07:03:11.123Z", 1_795_244_591_123),
             ("2026-11-21T08:03:11.1239+01:00", 1_795_244_591_123),
             ("1970-01-01T00:00:00Z", 0),
+            ("0000-01-01T00:00:00Z", FIRST_MS),
             ("9999-12-30T22:00:00Z", 253_402_207_200_000),
             (LAST, LAST_MS),
             ("9999-12-31T23:59:59Z", LAST_MS),
@@ -222,6 +228,7 @@ mod tests {
             "yesterday",
             "9999-12-31",
             "9999-12-31T23:59:59",
+            "0000-01-01T00:00:00+00:01",
         ] {
             assert_eq!(text.parse::<Timestamp>(), Err(InvalidTimestamp), "{text}");
         }
