@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -10,7 +10,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal as Kind, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Signal as Kind, WaitOptions, kill_process, kill_process_group, test_kill_process_group,
+    wait,
+};
 use tokio::process::Command;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -82,6 +85,55 @@ impl Group {
         // It fails if none is left.
         self.0.and_then(|group| kill_process_group(group, signal).ok());
     }
+}
+
+/// The processes of a command that have outlived their parents. On Linux they become children of this process, and not of
+/// the first one, which in a container may wait for none.
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    asked: Vec<Pid>,
+}
+
+impl Orphans {
+    /// Adopts them from now on.
+    pub(crate) fn adopted() -> Self {
+        #[cfg(target_os = "linux")]
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok();
+        Self::default()
+    }
+
+    /// Waits for those that have ended. The command itself must have been waited for.
+    pub(crate) fn reap(&self) {
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+    }
+
+    /// Asks each to end, once. Returns true while there are any.
+    pub(crate) fn terminate(&mut self) -> bool {
+        let orphans = children();
+        for orphan in &orphans {
+            if !self.asked.contains(orphan) {
+                self.asked.push(*orphan);
+                kill_process(*orphan, Kind::TERM).ok();
+            }
+        }
+        !orphans.is_empty()
+    }
+
+    /// Ends all of them.
+    pub(crate) fn kill(&self) {
+        for orphan in children() {
+            kill_process(orphan, Kind::KILL).ok();
+        }
+    }
+}
+
+/// The children of this process; none where the system does not list them.
+fn children() -> Vec<Pid> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let ids = |list: String| list.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+    lists.flat_map::<Vec<i32>, _>(ids).filter_map(Pid::from_raw).collect()
 }
 
 /// Returns the exit code of a process as shells do: 128 and the number of a signal that ended it.

@@ -65,6 +65,28 @@ impl Group {
     }
 }
 
+/// Nobody: a process without its parent stays on its own.
+#[derive(Debug)]
+pub(crate) struct Orphans;
+
+impl Orphans {
+    /// Adopts none.
+    pub(crate) const fn adopted() -> Self {
+        Self
+    }
+
+    /// Does nothing.
+    pub(crate) const fn reap(&self) {}
+
+    /// Returns false.
+    pub(crate) const fn terminate(&mut self) -> bool {
+        false
+    }
+
+    /// Does nothing.
+    pub(crate) const fn kill(&self) {}
+}
+
 /// Returns the exit code of a process, as far as it fits.
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)

@@ -137,9 +137,11 @@ impl Child {
         std::mem::take(&mut self.output)
     }
 
-    /// Returns the end of standard error.
+    /// Returns the end of standard error; that of the output if nothing but the command's exit says more.
     pub(super) fn tail(&self) -> &[u8] {
-        let tail = &self.errors.tail;
+        let is_silent = self.errors.tail.trim_ascii().is_empty();
+        let has_ended = matches!(self.exit, Some(Exit::Code(_)));
+        let tail = if is_silent && has_ended { &self.output } else { &self.errors.tail };
         tail.get(tail.len().saturating_sub(TAIL_BYTES_MAX)..).unwrap_or_default()
     }
 }

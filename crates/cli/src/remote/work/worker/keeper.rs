@@ -1,7 +1,8 @@
 //! `blackboard __work-child`: the process between `work` and a command, which ends the command's processes.
 //!
 //! Its standard input is a pipe from `work`: the item, then nothing. The pipe's end means that `work` wants the command
-//! to end, or has died, of SIGKILL too. The command leads a process group of its own, so all of its processes end.
+//! to end, or has died, of SIGKILL too. The command leads a process group of its own, so all of its processes end. Those
+//! that left the group end only with a command that is cut short: after one that ended by itself they are meant to stay.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,11 +15,14 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::system::{Group, Signals, exit_code};
+use crate::system::{Group, Orphans, Signals, exit_code};
 use crate::{Failure, note};
 
 /// The time between SIGTERM and SIGKILL.
 pub(super) const KILL_AFTER: Duration = Duration::from_secs(10);
+
+/// The time that processes may take to be gone after SIGKILL.
+const GONE_AFTER: Duration = Duration::from_secs(2);
 
 /// The time between two looks at a group whose processes were asked to end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -52,6 +56,7 @@ impl Keeper {
 async fn kept(command: Vec<OsString>) -> io::Result<u8> {
     // These are for the command's group and `work`; whoever sends them to this process wants the same.
     let mut signals = Signals::new()?;
+    let orphans = Orphans::adopted();
     let mut pipe = BufReader::new(tokio::io::stdin());
     let item = item(&mut pipe).await?;
     let mut words = command.into_iter();
@@ -72,7 +77,7 @@ async fn kept(command: Vec<OsString>) -> io::Result<u8> {
         () = closed(&mut pipe) => None,
         () = signals.next() => None,
     };
-    end(child, &group, ended).await
+    end(child, &group, orphans, ended).await
 }
 
 /// Reads the item: its length, a line end, its bytes.
@@ -107,8 +112,13 @@ async fn closed(pipe: &mut BufReader<Stdin>) {
     while matches!(pipe.read(&mut byte).await, Ok(1)) {}
 }
 
-/// Ends what still runs of the command's group.
-async fn end(mut child: Child, group: &Group, ended: Option<ExitStatus>) -> io::Result<u8> {
+/// Ends what still runs of the command's group. If the command has not ended by itself, it ends all that it started.
+async fn end(
+    mut child: Child,
+    group: &Group,
+    mut orphans: Orphans,
+    ended: Option<ExitStatus>,
+) -> io::Result<u8> {
     let deadline = Instant::now() + KILL_AFTER;
     group.terminate();
     let status = match ended {
@@ -122,11 +132,19 @@ async fn end(mut child: Child, group: &Group, ended: Option<ExitStatus>) -> io::
             }
         },
     };
-    while group.lives() && Instant::now() < deadline {
+    loop {
+        orphans.reap();
+        let has_orphans = ended.is_none() && orphans.terminate();
+        let late = Instant::now().checked_duration_since(deadline);
+        if !(has_orphans || group.lives()) || late > Some(GONE_AFTER) {
+            return Ok(exit_code(status));
+        }
+        if late.is_some() {
+            group.kill();
+            if has_orphans {
+                orphans.kill();
+            }
+        }
         sleep(LOOK).await;
     }
-    if group.lives() {
-        group.kill();
-    }
-    Ok(exit_code(status))
 }
