@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::DEADLINE;
@@ -135,6 +135,14 @@ fn a_failed_command_says_why_to_the_next() {
 }
 
 #[test]
+fn without_errors_the_end_of_the_output_is_the_reason() {
+    let server = Server::start();
+    post(&server, &json!({}), &[]);
+    finished(worker(&server, &["--once"], "echo 'API Error: 400'; exit 1"), "");
+    assert_eq!(entry(&server, 1)["past_attempts"][0]["reason"], "exit code 1: API Error: 400");
+}
+
+#[test]
 fn exit_code_75_gives_the_request_back() {
     let server = Server::start();
     post(&server, &json!({}), &[]);
@@ -176,6 +184,45 @@ fn a_cancel_ends_the_command_and_what_it_started() {
     gone(&ids);
     assert!(working.wait().0.success());
     assert_eq!(entry(&server, 1)["cancelled"]["reason"], "not needed");
+}
+
+/// A script that starts a process in a session of its own, and writes its id.
+#[cfg(target_os = "linux")]
+fn apart(server: &Server, end: &str) -> (PathBuf, String) {
+    let path = server.home.path().join("ids");
+    let shown = path.display();
+    let script = format!(
+        "setsid sh -c 'echo $$ >> {shown}; exec sleep 600' >/dev/null 2>&1 &
+        until [ -s {shown} ]; do sleep 0.02; done; {end}"
+    );
+    (path.clone(), script)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cancel_ends_what_has_left_the_group() {
+    let server = Server::start();
+    let (path, script) = apart(&server, "wait");
+    post(&server, &json!({}), &[]);
+    let working = Running::start(worker(&server, &["--once"], &script));
+    let ids = ids(&path, 1);
+    server.json(&["cancel", "s/1"]);
+    assert_eq!(working.error(), "s/1 cancelled");
+    gone(&ids);
+    assert!(working.wait().0.success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_ends_may_leave_a_process_of_its_own() {
+    let server = Server::start();
+    let (path, script) = apart(&server, "echo done");
+    post(&server, &json!({}), &[]);
+    assert!(finished(worker(&server, &["--once"], &script), "").status.success());
+    for id in ids(&path, 1) {
+        test_kill_process(id).unwrap();
+        kill_process(id, Signal::KILL).unwrap();
+    }
 }
 
 #[test]
