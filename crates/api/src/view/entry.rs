@@ -212,7 +212,7 @@ pub struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     cancelled: Option<CancelBody<'a>>,
-    /// The cancellation of a claimed request, which ends with the claim.
+    /// The cancellation of a claimed request, which ends with the claim, or with the verdict on its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     cancel: Option<CancelBody<'a>>,
@@ -474,7 +474,7 @@ pub(crate) struct AttemptBody<'a> {
     /// The time at which the attempt ended, RFC 3339 in UTC.
     #[schema(value_type = String, format = DateTime)]
     to: Shown<Timestamp>,
-    /// The end: `failed`; `lapsed` if the claim expired; `released` if it was given back, or ended by a restore or fork;
+    /// The end: `failed`; `lapsed` if the claim expired; `released` if it was given back, or ended by a cancellation, restore or fork;
     /// `refused` if the result was not accepted.
     #[schema(value_type = String)]
     outcome: Outcome,

@@ -41,7 +41,7 @@ pub enum Outcome {
     Failed,
     /// The claim expired.
     Lapsed,
-    /// The claim was given back, or ended by a restore or fork.
+    /// The claim was given back, or ended by a cancellation, restore or fork.
     Released,
     /// The result was not accepted.
     Refused,
