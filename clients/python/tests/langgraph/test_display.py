@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -16,6 +17,7 @@ from typing_extensions import TypedDict
 
 from agent_blackboard import Answer, Client
 from agent_blackboard.langgraph import BlackboardSaver
+from agent_blackboard.langgraph.display import steps
 
 from .test_graphs import log_graph
 from .threads import chain, config, id_of, put
@@ -105,6 +107,29 @@ def test_delta_channels_are_shown_though_checkpoints_have_none(
                 continue
             values = graph.get_state(config(checkpoint_ns=None)).values
             assert board(saver, client).state.get("langgraph/values") == values
+
+
+def test_tasks_that_write_at_once_are_all_shown(
+    saver: BlackboardSaver, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = put(saver, {"log": []})
+    both = threading.Barrier(2)
+    superstep = steps.Superstep
+
+    def made_by_both() -> steps.Superstep:
+        # Neither thread goes on before the other one has looked for the superstep too.
+        both.wait(30)
+        return superstep()
+
+    def write(node: str) -> None:
+        saver.put_writes(parent, [("log", [node])], node, f"~__pregel_pull, {node}")
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(2) as threads:
+        patch.setattr(steps, "Superstep", made_by_both)
+        list(threads.map(write, "bc"))
+    put(saver, {"log": ["b", "c"]}, parent, step=1)
+    nodes = items(board(saver, client).trajectories)[-1]["nodes"]
+    assert nodes == [{"node": "b", "wrote": {"log": ["b"]}}, {"node": "c", "wrote": {"log": ["c"]}}]
 
 
 def test_sends_and_subgraphs_have_their_nodes(saver: BlackboardSaver, client: Client) -> None:

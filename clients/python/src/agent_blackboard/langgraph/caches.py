@@ -31,11 +31,16 @@ class Cache(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Set a value. The ones not used for the longest time are evicted; a value beyond the bound is not kept."""
         with self._lock:
-            self._drop(key)
-            self._values[key] = value
-            self._weight += self._weight_of(value)
-            while self._weight > self._weight_max:
-                self._drop(next(iter(self._values)))
+            self._put(key, value)
+
+    def setdefault(self, key: K, value: V) -> V:
+        """The value of a key, which is set to this one if there is none. Threads that set one at once get the same."""
+        with self._lock:
+            if key not in self._values:
+                self._put(key, value)
+                return value
+            self._values.move_to_end(key)
+            return self._values[key]
 
     def drop(self, key: K) -> None:
         """Forget a value."""
@@ -47,6 +52,13 @@ class Cache(Generic[K, V]):
         with self._lock:
             for key in [key for key in self._values if condition(key)]:
                 self._drop(key)
+
+    def _put(self, key: K, value: V) -> None:
+        self._drop(key)
+        self._values[key] = value
+        self._weight += self._weight_of(value)
+        while self._weight > self._weight_max:
+            self._drop(next(iter(self._values)))
 
     def _drop(self, key: K) -> None:
         if key in self._values:

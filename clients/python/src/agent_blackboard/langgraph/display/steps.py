@@ -148,11 +148,8 @@ class Steps:
             self._superstep(place).sent = [str(getattr(one, "node", "?")) for one in sent]
 
     def _superstep(self, place: At) -> Superstep:
-        superstep = self._supersteps.get(place)
-        if superstep is None:
-            superstep = Superstep()
-            self._supersteps.put(place, superstep)
-        return superstep
+        # A graph's parallel tasks write in threads: the superstep that one makes must not replace another's.
+        return self._supersteps.setdefault(place, Superstep())
 
     def _values(
         self,
