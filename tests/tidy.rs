@@ -41,7 +41,6 @@ const CRATES: [&[&str]; 8] = [
         "printable",
         "roots",
         "suggestion",
-        "task-model",
         "thumbnail",
     ],
 ];
