@@ -143,6 +143,17 @@ fn without_errors_the_end_of_the_output_is_the_reason() {
 }
 
 #[test]
+fn a_worker_says_whether_an_attempt_is_left_or_a_verdict() {
+    let server = Server::start();
+    post(&server, &json!({}), &["--attempts", "1"]);
+    let failed = work(&server, &[], "exit 4");
+    assert_eq!(failed.error, "s/1 failed: exit code 4; no attempt is left\n");
+    post(&server, &json!({}), &["--review"]);
+    let done = work(&server, &[], "echo draft");
+    assert_eq!(done.error, "s/2 done, waits for a verdict\n");
+}
+
+#[test]
 fn exit_code_75_gives_the_request_back() {
     let server = Server::start();
     post(&server, &json!({}), &[]);

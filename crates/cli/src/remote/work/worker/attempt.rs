@@ -33,6 +33,11 @@ struct Taken<'a> {
     item: &'a RawValue,
     #[serde(borrow, default)]
     past_attempts: Vec<&'a RawValue>,
+    attempts: Option<u32>,
+    /// Attempts that have failed, of those in `attempts`.
+    failures: Option<u32>,
+    #[serde(default)]
+    review: bool,
 }
 
 #[derive(Deserialize)]
@@ -109,7 +114,7 @@ pub(super) async fn run(worker: &Worker<'_>, received: &Received) -> Result<(), 
         }
     }
     let attempt = Attempt { seq, fence: fence.get(), failures };
-    let ended = ended(worker, attempt, &mut child, &end).await;
+    let ended = ended(worker, &taken, attempt, &mut child, &end).await;
     match ended {
         Ok(said) => worker.log(seq, &said),
         Err(refusal) => worker.log(seq, &format!("lost: {refusal}")),
@@ -126,6 +131,7 @@ pub(super) async fn run(worker: &Worker<'_>, received: &Received) -> Result<(), 
 /// Writes the end of an attempt, and returns its words.
 async fn ended(
     worker: &Worker<'_>,
+    taken: &Taken<'_>,
     attempt: Attempt,
     child: &mut Child,
     end: &End,
@@ -135,7 +141,8 @@ async fn ended(
     let why = match end {
         End::Exit(Exit::Code(Some(0))) => {
             attempt.finish(worker, child.output()).await?;
-            return Ok("done".to_owned());
+            let waits = if taken.review { ", waits for a verdict" } else { "" };
+            return Ok(format!("done{waits}"));
         }
         End::Exit(Exit::Code(Some(RELEASE))) => return release("exit code 75").await,
         End::Cancelled => {
@@ -159,7 +166,17 @@ async fn ended(
         ),
     };
     let pause = attempt.fail(worker, &why, child.tail()).await?;
-    Ok(format!("failed: {why}; may be claimed again in {} s", pause.as_secs()))
+    let next = match is_last(taken) {
+        true => "no attempt is left".to_owned(),
+        false => format!("may be claimed again in {} s", pause.as_secs()),
+    };
+    Ok(format!("failed: {why}; {next}"))
+}
+
+/// Returns true if the request fails with this attempt.
+fn is_last(taken: &Taken<'_>) -> bool {
+    let failures = taken.failures.unwrap_or_default();
+    taken.attempts.is_some_and(|attempts| failures.saturating_add(1) >= attempts)
 }
 
 /// Counts the attempts that failed. One that was given back did not.
