@@ -60,7 +60,15 @@ fn a_wait_ends_when_its_request_does() {
     assert_eq!(failing.wait().0.code(), Some(7));
     assert_eq!(server.json(&["wait", "s/2", "--until", "ended"])["seq"], 2);
     let late = server.run(&["wait", "s/3", "--until", "claimed", "--wait", "50ms"]).refusal(7);
-    assert_eq!(late, "request 3 is not claimed within 50ms\n");
+    assert_eq!(late, "request 3 was not claimed within 50ms: pending\n");
+    server.json(&["post", "s/requests", "{}", "--after", "2"]);
+    let stopped = "waits for 2, which failed or was cancelled";
+    for (until, unmet) in
+        [("done", "was not done"), ("ended", "did not end"), ("failed", "did not fail")]
+    {
+        let late = server.run(&["wait", "s/4", "--until", until, "--wait", "50ms"]).refusal(7);
+        assert_eq!(late, format!("request 4 {unmet} within 50ms: {stopped}\n"));
+    }
     server.run(&["wait", "s/9"]).refusal(5);
 }
 

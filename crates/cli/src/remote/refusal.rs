@@ -57,8 +57,8 @@ pub(crate) enum Refusal {
     #[error("nobody has claimed request {seq}; --unclaimed finishes it all the same")]
     Unclaimed { seq: u64 },
     /// The time of a wait is over.
-    #[error("request {seq} is not {until} within {time}")]
-    NotInTime { seq: u64, until: &'static str, time: String },
+    #[error("request {seq} {unmet} within {time}: {state}")]
+    NotInTime { seq: u64, unmet: &'static str, time: String, state: String },
     /// A request has no result to judge.
     #[error("request {seq} is not in review")]
     NotInReview { seq: u64 },

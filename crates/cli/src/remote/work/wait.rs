@@ -71,6 +71,17 @@ impl Until {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Returns what is said of a request for which it did not come true in time.
+    const fn unmet(self) -> &'static str {
+        match self {
+            Self::Ended => "did not end",
+            Self::Done => "was not done",
+            Self::Claimed => "was not claimed",
+            Self::Failed => "did not fail",
+            Self::Cancelled => "was not cancelled",
+        }
+    }
 }
 
 impl Wait {
@@ -108,13 +119,13 @@ async fn waited(
                 }
                 has_begun = true;
                 // It may have ended in this way since the answer: the next one says.
-                is_last = has_ended(server, &address).await?;
-                if is_last {
+                let Some(state) = unended(server, &address).await? else {
+                    is_last = true;
                     continue;
-                }
+                };
                 if let Some(time) = wait.filter(|_| is_over()) {
-                    let (seq, until, time) = (request.seq.0, until.name(), time.to_string());
-                    return Err(Refusal::NotInTime { seq, until, time });
+                    let (seq, unmet, time) = (request.seq.0, until.unmet(), time.to_string());
+                    return Err(Refusal::NotInTime { seq, unmet, time, state });
                 }
             }
             Err(refusal) if refusal.is_passing() && has_begun && !is_over() => sleep(PAUSE).await,
@@ -123,9 +134,10 @@ async fn waited(
     }
 }
 
-/// Returns true if the request has ended. What it was waited for then comes no more; the wait has said why.
-async fn has_ended(server: &Server, address: &str) -> Result<bool, Refusal> {
+/// Returns the state of a request in few words, or none if it has ended: the next wait then says why.
+async fn unended(server: &Server, address: &str) -> Result<Option<String>, Refusal> {
     let read = server.get(address).await?;
     let entry: Entry<'_> = read.read()?;
-    Ok(entry.task().has_ended())
+    let task = entry.task();
+    Ok((!task.has_ended()).then(|| task.words()))
 }
