@@ -33,7 +33,8 @@ fn tables_say_why_a_request_waits() {
         assert!(line(seq).contains(words), "{words}: {}", line(seq));
     }
     let entry = server.table(&["show", "s/requests/1"]);
-    assert!(entry.contains("attempt   failed by A, 20") && entry.contains(": no disk"), "{entry}");
+    assert!(entry.contains("attempt     of A failed, 20"), "{entry}");
+    assert!(entry.contains("Z: no disk\nattempts    1 of 3 failed\n"), "{entry}");
     server.json(&["post", "s/requests", "{}"]);
     let inbox = server.table(&["inbox", "--requests"]);
     assert!(inbox.contains("s/requests/7") && inbox.contains("pending"), "{inbox}");
@@ -87,7 +88,30 @@ fn a_result_is_accepted_or_rejected_by_another() {
     let shown = server.json(&["show", "s/requests/1"]);
     assert_eq!(shown["past_attempts"][0]["outcome"], "refused");
     assert_eq!(shown["done"]["verdict"]["reason"], "a unit");
+    let table = server.table(&["show", "s/requests/1"]);
+    assert!(table.contains("verdict   accepted by B at 20"), "{table}");
+    assert!(table.contains("attempt   of A refused, 20"), "{table}");
+    assert_eq!(table.matches(": a unit\n").count(), 2, "{table}");
     server.run(&["review", "s/1", "--agent", "B"]);
+}
+
+#[test]
+fn an_entry_shows_the_terms_of_its_request() {
+    let server = Server::start();
+    let post = ["post", "s/requests", "{}"];
+    server.json(&post);
+    let times = ["--not-before", "2100-01-01T00:00:00Z", "--deadline", "2101-01-01T00:00:00Z"];
+    let terms = ["--attempts", "3", "--after", "1", "--priority", "-5", "--review"];
+    server.json(&[&post[..], &terms, &times].concat());
+    let table = server.table(&["show", "s/requests/2"]);
+    let expected = "attempts    0 of 3 failed\n\
+                    after       1\n\
+                    priority    -5\n\
+                    not_before  2100-01-01T00:00:00.000Z\n\
+                    deadline    2101-01-01T00:00:00.000Z\n\
+                    review      by another agent\n\
+                    item        {}\n";
+    assert!(table.ends_with(expected), "{table}");
 }
 
 #[test]

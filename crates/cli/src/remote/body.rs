@@ -38,7 +38,13 @@ pub(super) struct Entry<'a> {
     blocked_by: Vec<u64>,
     #[serde(default)]
     stopped_by: Vec<u64>,
+    #[serde(default)]
+    after: Vec<u64>,
+    priority: Option<i64>,
     not_before: Option<String>,
+    deadline: Option<String>,
+    #[serde(default)]
+    review: bool,
     attempts: Option<u32>,
     failures: Option<u32>,
     #[serde(borrow, default)]
@@ -57,7 +63,11 @@ impl Entry<'_> {
             claim: self.claim.as_ref(),
             blocked_by: &self.blocked_by,
             stopped_by: &self.stopped_by,
+            after: &self.after,
+            priority: self.priority,
             not_before: self.not_before.as_deref(),
+            deadline: self.deadline.as_deref(),
+            review: self.review,
             attempts: self.attempts,
             failures: self.failures,
             past_attempts: &self.past_attempts,
@@ -80,7 +90,9 @@ impl Entry<'_> {
         }
         if *log == LogName::Requests {
             table.fact("state", &self.task().sentence());
+            self.task().list_verdict(&mut table);
             self.task().list_attempts(&mut table);
+            self.task().list_terms(&mut table);
         }
         if let Some(claim) = &self.claim {
             table.fact("fence", &claim.fence.to_string());

@@ -23,6 +23,17 @@ pub(super) struct End<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    verdict: Option<Verdict<'a>>,
+}
+
+/// The verdict by which a result was accepted.
+#[derive(Debug, Deserialize)]
+struct Verdict<'a> {
+    agent: String,
+    at: String,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
 }
 
 /// The end of an attempt without success.
@@ -48,7 +59,11 @@ pub(super) struct Task<'a> {
     pub(super) claim: Option<&'a Claim>,
     pub(super) blocked_by: &'a [u64],
     pub(super) stopped_by: &'a [u64],
+    pub(super) after: &'a [u64],
+    pub(super) priority: Option<i64>,
     pub(super) not_before: Option<&'a str>,
+    pub(super) deadline: Option<&'a str>,
+    pub(super) review: bool,
     pub(super) attempts: Option<u32>,
     pub(super) failures: Option<u32>,
     pub(super) past_attempts: &'a [PastAttempt<'a>],
@@ -67,11 +82,24 @@ impl End<'_> {
     }
 }
 
+impl Verdict<'_> {
+    fn sentence(&self) -> String {
+        format!("accepted by {} at {}{}", self.agent, self.at, because(self.reason))
+    }
+}
+
 impl PastAttempt<'_> {
     fn sentence(&self) -> String {
-        let by = self.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-        let Self { from, to, outcome, reason, .. } = self;
-        format!("{outcome}{by}, {from} to {to}{}", because(*reason))
+        let of = self.agent.as_ref().map(|agent| format!("of {agent} ")).unwrap_or_default();
+        let Self { from, to, reason, .. } = self;
+        format!("{of}{}, {from} to {to}{}", self.outcome_word(), because(*reason))
+    }
+
+    fn outcome_word(&self) -> &str {
+        match self.outcome.as_str() {
+            "lapsed" => "expired",
+            outcome => outcome,
+        }
     }
 }
 
@@ -114,7 +142,6 @@ impl Task<'_> {
 
     /// Returns the state of a request that waits: for others, for a time, for another attempt, for an agent.
     fn unclaimed(&self) -> String {
-        let listed = |seqs: &[u64]| seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let stopped = match self.stopped_by {
             [] => String::new(),
             [_] if self.blocked_by.len() == 1 => ", which failed or was cancelled".to_owned(),
@@ -134,16 +161,42 @@ impl Task<'_> {
     fn past_failures(&self) -> Option<String> {
         let mut failed = self.past_attempts.iter().filter(|past| past.outcome != "released");
         let (count, last) = (failed.clone().count(), failed.next_back());
-        let count = match (self.failures, self.attempts) {
-            (Some(failures), Some(attempts)) => format!("{failures} of {attempts}"),
-            (_, _) => count.to_string(),
-        };
+        let count = self.spent().unwrap_or_else(|| count.to_string());
         let last = last.filter(|_| self.failures != Some(0))?;
         let why = match last.outcome.as_str() {
             "lapsed" => ": the claim expired".to_owned(),
             _ => because(last.reason),
         };
         Some(format!("{count} failed{why}"))
+    }
+
+    /// Returns how many of its attempts have failed, if they are limited.
+    fn spent(&self) -> Option<String> {
+        self.attempts.map(|attempts| format!("{} of {attempts}", self.failures.unwrap_or_default()))
+    }
+
+    /// Adds a line for the verdict on its result.
+    pub(super) fn list_verdict(&self, table: &mut Table) {
+        if let Some(verdict) = self.done.and_then(|done| done.verdict.as_ref()) {
+            table.fact("verdict", &verdict.sentence());
+        }
+    }
+
+    /// Adds a line for each term on which it was submitted.
+    pub(super) fn list_terms(&self, table: &mut Table) {
+        let terms = [
+            ("attempts", self.spent().map(|spent| format!("{spent} failed"))),
+            ("after", (!self.after.is_empty()).then(|| listed(self.after))),
+            ("priority", self.priority.map(|priority| priority.to_string())),
+            ("not_before", self.not_before.map(str::to_owned)),
+            ("deadline", self.deadline.map(str::to_owned)),
+            ("review", self.review.then(|| "by another agent".to_owned())),
+        ];
+        for (name, term) in terms {
+            if let Some(term) = term {
+                table.fact(name, &term);
+            }
+        }
     }
 
     /// Adds a line for each past attempt.
@@ -162,6 +215,10 @@ impl Task<'_> {
     pub(super) const fn has_ended(&self) -> bool {
         self.done.is_some() || self.failed.is_some() || self.cancelled.is_some()
     }
+}
+
+fn listed(seqs: &[u64]) -> String {
+    seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a reason after a colon: a text as it reads, anything else as JSON.
