@@ -92,7 +92,11 @@ fn a_result_is_accepted_or_rejected_by_another() {
     assert!(table.contains("verdict   accepted by B at 20"), "{table}");
     assert!(table.contains("attempt   of A refused, 20"), "{table}");
     assert_eq!(table.matches(": a unit\n").count(), 2, "{table}");
-    server.run(&["review", "s/1", "--agent", "B"]);
+    let neither = server.run(&["review", "s/1", "--agent", "B"]);
+    assert_eq!(neither.status.code(), Some(2));
+    assert!(neither.error.contains("<--accept|--refuse>"), "{}", neither.error);
+    let both = server.run(&["review", "s/1", "--accept", "--refuse", "--agent", "B"]);
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[test]

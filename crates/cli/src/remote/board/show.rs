@@ -57,7 +57,7 @@ pub struct Show {
     #[arg(long, value_name = "TEXT")]
     contains: Option<String>,
 
-    /// Only open questions, or requests that can be claimed
+    /// Only open questions, or pending requests, also those that a cap holds back
     #[arg(long)]
     pending: bool,
 

@@ -12,8 +12,8 @@ use crate::remote::server::Write;
 
 /// Give a failed or cancelled request all its attempts again
 ///
-/// The request keeps its seq and its past attempts. Its deadline ends, unless --deadline gives a new one. Any other
-/// request stays as it is.
+/// The request keeps its seq and its past attempts. Its deadline ends, unless --deadline gives a new one. Exit code 6
+/// means that the request is done; one that has not ended stays as it is.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard retry demo/3 --deadline 2h")]

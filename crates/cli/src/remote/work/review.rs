@@ -1,6 +1,6 @@
 //! `blackboard review`
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use hyper::Method;
 
 use super::claim::{end_of, object, value};
@@ -19,6 +19,7 @@ use blackboard_board::LogName;
 /// Needs another agent than the one that did the request. An accepted request is done; a rejected result is a failed
 /// attempt. 'blackboard show SESSION/requests' lists what is in review.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("verdict").required(true).args(["accept", "refuse"]))]
 #[command(after_help = "Examples:\n\
 \x20 blackboard review demo/3 --accept --agent Ada\n\
 \x20 blackboard review demo/3 --refuse 'The axis has no unit' --agent Ada")]
@@ -32,7 +33,7 @@ pub struct Review {
     reason: Option<String>,
 
     /// Accept the result
-    #[arg(long, required_unless_present = "refuse", conflicts_with = "refuse")]
+    #[arg(long)]
     accept: bool,
 
     /// Reject the result
