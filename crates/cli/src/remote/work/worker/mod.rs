@@ -55,8 +55,8 @@ const STOPS: &str = "the worker stops";
 ///
 /// Claims a request, and runs COMMAND with the request's item as JSON on its standard input. Exit code 0 finishes the
 /// request, with the command's standard output as the result: JSON, or else a text. Exit code 75 gives the request
-/// back. Any other exit code fails the attempt, with the end of standard error as the reason; the request can be
-/// claimed again after a pause that doubles with each failed attempt.
+/// back. Any other exit code fails the attempt, with the end of standard error as the reason, or of standard output if
+/// standard error is empty. The request can be claimed again after a pause that doubles with each failed attempt.
 ///
 /// The claim is renewed while the command runs. If the request is cancelled, the claim is lost or the agent is paused,
 /// the command's processes get SIGTERM, and SIGKILL after 10 s. SIGTERM or Ctrl-C ends the command in the same way,

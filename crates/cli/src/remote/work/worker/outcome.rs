@@ -1,4 +1,4 @@
-//! Ends of an attempt: done with the output, failed with the end of standard error, released.
+//! Ends of an attempt: done with the output, failed with the end of what it printed, released.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ fn pause(failures: u32) -> Duration {
     doubled.unwrap_or(RETRY.1).min(RETRY.1)
 }
 
-/// Returns why an attempt failed, with as much of the end of standard error as past attempts keep.
+/// Returns why an attempt failed, with as much of the end of what the command printed as past attempts keep.
 fn reason(why: &str, tail: &str) -> String {
     let mut tail = tail.trim();
     loop {
