@@ -12,8 +12,9 @@ use blackboard_board::{
 use blackboard_fairness::compute;
 use queue::Place;
 
-/// The number of claimable requests up to which a search needs no other thread.
-const SEARCHED_HERE_MAX: usize = 100;
+/// The number of claimable requests up to which a search needs no other thread: so many take no longer than the way there
+/// and back.
+const SEARCHED_HERE_MAX: usize = 2_000;
 
 /// The number of times that other workers may win a request before this one.
 const LOST_MAX: usize = 1_000;

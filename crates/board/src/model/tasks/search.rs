@@ -4,6 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
 
+use imbl::ordmap::RangedIter;
+use imbl::shared_ptr::DefaultSharedPtr;
+
 use super::caps::Groups;
 use super::traits::Traits;
 use super::{Head, Tasks};
@@ -73,7 +76,8 @@ impl Tasks {
     /// Walks over the requests that can be claimed, in their order.
     fn walk(&self, from: Rank) -> impl Iterator<Item = Step> {
         let heads = self.heads.iter().peekable();
-        Walk { tasks: self, from, heads, queues: Vec::new(), next: BinaryHeap::new() }
+        let (queues, next) = (Vec::new(), BinaryHeap::new());
+        Walk { tasks: self, from, heads, queues, present: None, next }
     }
 }
 
@@ -82,22 +86,41 @@ struct Walk<'a, Heads: Iterator> {
     tasks: &'a Tasks,
     from: Rank,
     heads: Peekable<Heads>,
-    queues: Vec<Peekable<Requests<'a>>>,
-    /// The next request of each open queue, with the queue's index.
+    queues: Vec<Requests<'a>>,
+    /// The queue of the last request.
+    present: Option<usize>,
+    /// The next request of each other open queue, with the queue's index.
     next: BinaryHeap<Reverse<(Rank, usize)>>,
 }
 
-type Requests<'a> = Box<dyn Iterator<Item = (Rank, Traits)> + 'a>;
+type Requests<'a> = Peekable<RangedIter<'a, Rank, Traits, DefaultSharedPtr>>;
 
 impl<'a, Heads: Iterator<Item = &'a Head>> Walk<'a, Heads> {
     fn open(&mut self, groups: &Groups) {
         let Some(queue) = self.tasks.queues.get(groups) else { return };
-        let requests = queue.range(self.from..).map(|(rank, traits)| (*rank, *traits));
-        let mut requests = (Box::new(requests) as Requests<'a>).peekable();
+        let mut requests = queue.range(self.from..).peekable();
         if let Some((first, _)) = requests.peek() {
-            self.next.push(Reverse((*first, self.queues.len())));
+            self.next.push(Reverse((**first, self.queues.len())));
             self.queues.push(requests);
         }
+    }
+
+    /// Returns the next request of the present queue, if no other queue has an earlier one.
+    fn in_present(&mut self) -> Option<Step> {
+        let index = self.present?;
+        let queue = self.queues.get_mut(index)?;
+        let Some((rank, _)) = queue.peek() else {
+            self.present = None;
+            return None;
+        };
+        let is_first = self.next.peek().is_none_or(|Reverse((other, _))| *rank < other)
+            && self.heads.peek().is_none_or(|(head, _)| *rank < head);
+        if is_first {
+            return queue.next().map(|(rank, traits)| Step::Request(*rank, *traits));
+        }
+        self.next.push(Reverse((**rank, index)));
+        self.present = None;
+        None
     }
 }
 
@@ -105,6 +128,9 @@ impl<'a, Heads: Iterator<Item = &'a Head>> Iterator for Walk<'a, Heads> {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
+        if let Some(step) = self.in_present() {
+            return Some(step);
+        }
         loop {
             let first = self.next.peek().map(|Reverse((rank, _))| *rank);
             let begins = |head: &&Head| first.is_none_or(|first| head.0 < first);
@@ -115,11 +141,8 @@ impl<'a, Heads: Iterator<Item = &'a Head>> Iterator for Walk<'a, Heads> {
             self.open(groups);
         }
         let Reverse((_, index)) = self.next.pop()?;
-        let queue = self.queues.get_mut(index)?;
-        let (rank, traits) = queue.next()?;
-        if let Some((next, _)) = queue.peek() {
-            self.next.push(Reverse((*next, index)));
-        }
-        Some(Step::Request(rank, traits))
+        self.present = Some(index);
+        let (rank, traits) = self.queues.get_mut(index)?.next()?;
+        Some(Step::Request(*rank, *traits))
     }
 }
