@@ -398,7 +398,7 @@ async fn a_result_is_reviewed_by_another_agent() {
 
 #[tokio::test]
 async fn a_cancellation_waits_for_the_verdict() {
-    let server = Server::start();
+    let mut server = Server::start();
     let board = server.board("s");
     for (n, accept, end) in [(1, true, "done"), (2, false, "cancelled")] {
         post(&board, "?review=true", &json!({"n":n})).await;
@@ -422,6 +422,13 @@ async fn a_cancellation_waits_for_the_verdict() {
         assert!(shown[end].is_object() && shown.get("cancel").is_none(), "{shown}");
     }
     assert_eq!(entry(&board, 2).await["past_attempts"][0]["outcome"], "refused");
+    // A restore to the time before the verdict, and what is stored of it.
+    let judged = board.get("").await.revision();
+    board.post("restore", &json!({"at":judged - 1}).to_string()).await.is(200);
+    server.kill();
+    server.start_again();
+    let shown = entry(&server.board("s"), 2).await;
+    assert!(shown["cancel"].is_object() && shown["in_review"].is_object(), "{shown}");
 }
 
 #[tokio::test]

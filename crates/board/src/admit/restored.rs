@@ -6,7 +6,7 @@ use crate::commit::restored::{Restored, RestoredLog};
 use crate::commit::{Change, SessionChange};
 use crate::log::{Entry, Log, LogName, Stamp};
 use crate::values::claim::Work;
-use crate::{Board, Seq};
+use crate::{Board, Seq, Task};
 
 pub(crate) fn admit_restored(
     board: &Board,
@@ -57,13 +57,11 @@ fn admit_log(
     Ok(())
 }
 
-/// Returns true if the entry has no claim. Only a request can be done.
+/// Returns true if the entry has no claim. Only a request can be done, and a cancellation waits for a verdict alone.
 fn is_free(log: &LogName, entry: &Entry) -> bool {
-    let is_task = *log == LogName::Requests
-        && entry
-            .task
-            .as_deref()
-            .is_none_or(|task| task.is_sound(entry.seq) && task.cancel.is_none());
+    let is_in_review = matches!(entry.work.as_deref(), Some(Work::InReview(_)));
+    let fits = |task: &Task| task.is_sound(entry.seq) && (is_in_review || task.cancel.is_none());
+    let is_task = *log == LogName::Requests && entry.task.as_deref().is_none_or(fits);
     if !is_task && entry.task.is_some() {
         return false;
     }
