@@ -54,6 +54,14 @@ class Case:
                 wanted = {"ttl": "1h", "match": {"device": device}}
                 expect(client.ask("POST", f"{self.place}/claim", wanted, X_Agent_ID="taker"), 200)
 
+    def wait_for_index(self):
+        """Until the text of the requests is indexed: that takes processor time too."""
+        session = f"{self.kind}-{self.pending}"
+        revision = expect(self.client.ask("GET", f"/v1/sessions/{session}"), 200).json()["revision"]
+        search = f"/v1/search?q=device&limit=1&session={session}&min_revision={revision}"
+        while expect(self.client.ask("GET", search), 200, 503).status == 503:
+            pass
+
     def claim(self, server):
         wanted = {"ttl": "60s", "match": {"rare": True}} if self.kind == "matched" else {"ttl": "60s"}
         before = used(server)
@@ -73,6 +81,8 @@ def main():
         client = Client(server.address, 120)
         kinds = ("next", "capped", "matched")
         cases = [Case(client, kind, pending) for kind in kinds for pending in (FEW, wanted.pending)]
+        for case in cases:
+            case.wait_for_index()
         for _ in range(wanted.rounds):
             for case in cases:
                 case.claim(server)
