@@ -137,7 +137,7 @@ impl Child {
         std::mem::take(&mut self.output)
     }
 
-    /// Returns the end of standard error; that of the output if nothing but the command's exit says more.
+    /// Returns the end of standard error, or of the output if the command has ended and its standard error is empty.
     pub(super) fn tail(&self) -> &[u8] {
         let is_silent = self.errors.tail.trim_ascii().is_empty();
         let has_ended = matches!(self.exit, Some(Exit::Code(_)));
