@@ -124,27 +124,32 @@ fn end(board: &mut Board, seq: Seq, end: &End<'_>, stamp: Stamp<'_>) {
     board.edit_request(seq, stamp, |entry| {
         let Some(claim) = entry.work.as_deref().and_then(Work::claim).cloned() else { return };
         remember(entry, Some(claim.attempt(stamp.at, end.outcome, end.reason)));
+        let Claim { agent, fence, .. } = claim;
+        let (agent, reason) = (Some(agent), end.reason.cloned());
+        let failed = Failed { agent, at: stamp.at, fence: Some(fence), reason };
         let task = task(entry);
-        let counts = end.outcome != Outcome::Released && task.plan.attempts.is_some();
-        task.failures = task.failures.saturating_add(u32::from(counts));
-        let work = if let Some(cancel) = task.cancel.take() {
-            Some(Work::Cancelled(*cancel))
-        } else if counts && task.is_spent() {
-            let Claim { agent, fence, .. } = claim;
-            let (agent, fence, reason) = (Some(agent), Some(fence), end.reason.cloned());
-            Some(Work::Failed(Failed { agent, at: stamp.at, fence, reason }))
-        } else {
+        let work = end_attempt(task, end.outcome, failed).or_else(|| {
             task.plan.not_before = end.retry_at;
-            let fence = claim.fence;
             (end.outcome == Outcome::Lapsed).then_some(Work::Lapsed { fence })
-        };
+        });
         entry.work = work.map(Box::new);
     });
     stop_dependants(board, seq, stamp);
 }
 
-/// Ends a claim with a result. In review the result is its holder's, whoever sent it, and a cancellation waits for the
-/// verdict.
+/// Counts an attempt without success. Returns the end of the request: cancelled if that was asked for, failed if its
+/// attempts are spent, and none if it can be tried again.
+fn end_attempt(task: &mut Task, outcome: Outcome, failed: Failed) -> Option<Work> {
+    let counts = outcome != Outcome::Released && task.plan.attempts.is_some();
+    task.failures = task.failures.saturating_add(u32::from(counts));
+    match task.cancel.take() {
+        Some(cancel) => Some(Work::Cancelled(*cancel)),
+        None => (counts && task.is_spent()).then_some(Work::Failed(failed)),
+    }
+}
+
+/// Ends a claim with a result. A result in review belongs to the claim's holder, even if it was sent without an agent, and
+/// a cancellation is kept until the verdict.
 fn finish(board: &mut Board, seq: Seq, mut done: Done, stamp: Stamp<'_>) {
     let mut is_done = true;
     board.edit_request(seq, stamp, |entry| {
@@ -169,26 +174,23 @@ fn finish(board: &mut Board, seq: Seq, mut done: Done, stamp: Stamp<'_>) {
 
 fn judge(board: &mut Board, seq: Seq, accepted: bool, reason: Option<&Json>, stamp: Stamp<'_>) {
     board.edit_request(seq, stamp, |entry| {
-        let Some(work) = entry.work.as_deref().cloned() else { return };
-        let (Work::InReview(review), Some(judge)) = (&work, stamp.agent) else { return };
-        let done = review.done.clone();
-        let cancel = task(entry).cancel.take();
+        let attempt = entry.work.as_deref();
+        let attempt = attempt.and_then(|work| work.attempt(stamp.at, Outcome::Refused, reason));
+        let Some(Work::InReview(Review { done, .. })) = entry.work.as_deref().cloned() else {
+            return;
+        };
+        let Some(agent) = stamp.agent.cloned() else { return };
         if accepted {
-            let (agent, reason) = (judge.clone(), reason.cloned());
+            task(entry).cancel = None;
+            let reason = reason.cloned();
             let verdict = Some(Box::new(Verdict { agent, at: stamp.at, reason }));
             entry.work = Some(Box::new(Work::Done(Done { verdict, ..done })));
             return;
         }
-        remember(entry, work.attempt(stamp.at, Outcome::Refused, reason));
-        let task = task(entry);
-        task.failures = task.failures.saturating_add(u32::from(task.plan.attempts.is_some()));
+        remember(entry, attempt);
         let Done { agent, fence, .. } = done;
         let failed = Failed { agent, at: stamp.at, fence, reason: reason.cloned() };
-        let work = match cancel {
-            Some(cancel) => Some(Work::Cancelled(*cancel)),
-            None => task.is_spent().then_some(Work::Failed(failed)),
-        };
-        entry.work = work.map(Box::new);
+        entry.work = end_attempt(task(entry), Outcome::Refused, failed).map(Box::new);
     });
     if accepted {
         unblock(board, seq, stamp);

@@ -5,8 +5,7 @@ use std::mem::take;
 
 use crate::{Cap, Op, Plan};
 
-/// What the contract says of an operation: the request that is claimed next, or the word of its rejection: its `why`, else
-/// its code.
+/// The expected answer to an operation: the request that it claims, or the `why` of its rejection, else its code.
 pub type Verdict = Result<Option<u64>, &'static str>;
 
 /// How a claim ended.
@@ -38,7 +37,7 @@ pub struct Task {
     pub past: Vec<(String, End)>,
 }
 
-/// What became of a request.
+/// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the members are those of the contract")]
 pub enum State {
@@ -138,7 +137,7 @@ impl Model {
         fitting.min_by_key(|(seq, task)| (-task.priority, **seq)).map(|(seq, _)| *seq)
     }
 
-    /// What falls due by then: deadlines first, then claims, then waits.
+    /// Applies the times that have passed by now: deadlines, then ends of claims, then ends of waits.
     pub fn expire(&mut self, now: i64) {
         for task in self.requests.values_mut() {
             if task.is_open() && task.deadline.is_some_and(|deadline| deadline <= now) {

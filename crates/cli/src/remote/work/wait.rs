@@ -119,7 +119,7 @@ async fn waited(
                 }
                 has_begun = true;
                 // It may have ended in this way since the answer: the next one says.
-                let Some(state) = unended(server, &address).await? else {
+                let Some(state) = open_state(server, &address).await? else {
                     is_last = true;
                     continue;
                 };
@@ -135,7 +135,7 @@ async fn waited(
 }
 
 /// Returns the state of a request in few words, or none if it has ended: the next wait then says why.
-async fn unended(server: &Server, address: &str) -> Result<Option<String>, Refusal> {
+async fn open_state(server: &Server, address: &str) -> Result<Option<String>, Refusal> {
     let read = server.get(address).await?;
     let entry: Entry<'_> = read.read()?;
     let task = entry.task();
