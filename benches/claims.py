@@ -15,18 +15,12 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from board_server import Client, Server
+from board_server import Client, Server, expect
 
 FEW = 100
 DEVICES = 100
 TAKEN = 50
 RARE = 1_000
-
-
-def expect(answer, *statuses):
-    if answer.status not in statuses:
-        raise RuntimeError(f"{answer.status} {answer.body[:300]}")
-    return answer
 
 
 def used(server):

@@ -18,17 +18,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from board_server import Client, Server
+from board_server import Client, Server, expect
 
 PAUSE_S, PAUSE_S_MAX = 1, 300
 # A worker that got no task within this time leaves.
 WAIT = "500ms"
-
-
-def expect(answer, *statuses):
-    if answer.status not in statuses:
-        raise RuntimeError(f"{answer.status} {answer.body[:300]}")
-    return answer
 
 
 def pause(past_attempts):

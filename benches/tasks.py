@@ -18,7 +18,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
-from board_server import Client, Server
+from board_server import Client, Server, expect
 
 LAYERS, WIDTH = 100, 100
 
@@ -33,12 +33,6 @@ def append(client, session, layer, waits):
     for n in range(WIDTH):
         after = f"{before + n},{before + (n + 1) % WIDTH}"
         answer = client.ask("POST", f"/v1/sessions/{session}/requests?after={after}", {"task": first + n})
-    return answer
-
-
-def expect(answer, *statuses):
-    if answer.status not in statuses:
-        raise RuntimeError(f"{answer.status} {answer.body[:300]}")
     return answer
 
 

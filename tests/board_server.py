@@ -101,6 +101,13 @@ class Answer:
             return None
 
 
+def expect(answer, *statuses):
+    """The answer, which must have one of these statuses."""
+    if answer.status not in statuses:
+        raise RuntimeError(f"{answer.status} {answer.body[:300]}")
+    return answer
+
+
 class Client:
     """One connection, opened again where it was closed between two requests."""
 
