@@ -70,7 +70,7 @@ pub use state::{InvalidPath, NotAnObject, STATE_BYTES_MAX, State, StatePath, Sta
 pub use stored::frame::{COMMIT_BYTES_MAX, Frame, FrameError, Seal};
 pub use values::attempt::{
     CANCEL_GRACE_MS, Cancel, Outcome, PAST_ATTEMPTS_MAX, PAST_REASON_BYTES_MAX, PastAttempt,
-    RETRY_IN_MS_MAX,
+    RETRY_IN_DAYS_MAX,
 };
 pub use values::blob_ref::{BLOB_BYTES_MAX, BLOB_MEMBER, BlobRef};
 pub use values::byte_size::{ByteSize, InvalidSize};

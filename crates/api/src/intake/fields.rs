@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 use crate::refusal::{Fault, Place, Refusal, child, invalid_field, invalid_item, object_required};
 use blackboard_board::json;
 use blackboard_board::json::{DEPTH_MAX, Kind, Malformed, Member};
-use blackboard_board::{Code, ITEM_BYTES_MAX, InvalidItem, Json, LABEL_BYTES_MAX, Revision, Ttl};
+use blackboard_board::{
+    Code, ITEM_BYTES_MAX, InvalidItem, Json, LABEL_BYTES_MAX, Revision, TTL_DAYS_MAX, Ttl,
+};
 
 /// Reads a body as the text of one JSON document.
 pub fn json_text(bytes: &[u8]) -> Result<&str, Refusal> {
@@ -101,8 +103,13 @@ pub fn value_of(text: &str, levels_max: usize, pointer: &str) -> Result<Json, Re
 
 /// Reads a time to live.
 pub(crate) fn ttl_member(pointer: &str, value: &str) -> Result<Ttl, Refusal> {
+    ttl_within(TTL_DAYS_MAX, pointer, value)
+}
+
+/// Reads a time to live of at most so many days.
+pub(crate) fn ttl_within(days_max: i64, pointer: &str, value: &str) -> Result<Ttl, Refusal> {
     let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
-    let ttl = text.as_deref().unwrap_or_default().parse::<Ttl>();
+    let ttl = Ttl::within(days_max, text.as_deref().unwrap_or_default());
     ttl.map_err(|why| invalid_field(pointer.to_owned(), why.to_string()))
 }
 

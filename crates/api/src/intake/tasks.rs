@@ -5,7 +5,7 @@ use std::sync::Arc;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 
-use super::fields::value_of;
+use super::fields::{ttl_within, value_of};
 use super::query::{AnyNumber, AnyRevision, Flag, Of, Shaped, Texts, Whole, many, queries};
 use crate::params::{Params, invalid};
 use crate::refusal::{Refusal, child, invalid_field, object_required};
@@ -14,7 +14,7 @@ use crate::schema::shapes::{SEQ, WHEN};
 use blackboard_board::json::Kind;
 use blackboard_board::{
     AFTER_MAX, ATTEMPTS_MAX, Fence, ITEM_DEPTH_MAX, LogName, PRIORITY_MAX, PlanRequest, Priority,
-    RETRY_IN_MS_MAX, Seq, Ttl, WANTED_MAX, Wanted, When, json,
+    RETRY_IN_DAYS_MAX, Seq, Ttl, WANTED_MAX, Wanted, When, json,
 };
 
 queries! {
@@ -124,14 +124,7 @@ pub(crate) fn when_member(at: &str, value: &str) -> Result<When, Refusal> {
 
 /// Reads the time until the next attempt.
 pub(crate) fn retry_member(at: &str, value: &str) -> Result<Ttl, Refusal> {
-    let text = (json::kind(value) == Kind::String).then(|| json::decode(value));
-    let ttl: Option<Ttl> = text.and_then(|text| text.parse().ok());
-    let why = || {
-        let why =
-            "must be a whole number followed by ms, s, m, h or d, such as 30s, from 1ms to 7d";
-        invalid_field(at.to_owned(), why)
-    };
-    ttl.filter(|ttl| ttl.ms() <= RETRY_IN_MS_MAX).ok_or_else(why)
+    ttl_within(RETRY_IN_DAYS_MAX, at, value)
 }
 
 /// Returns the requests that must be done first, each once and ascending.

@@ -12,8 +12,8 @@ pub const PAST_ATTEMPTS_MAX: usize = 10;
 /// The maximum size of a past attempt's reason, in bytes. A longer one is cut.
 pub const PAST_REASON_BYTES_MAX: usize = 2 << 10;
 
-/// The longest time that an agent may ask for between two attempts, in milliseconds.
-pub const RETRY_IN_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1000;
+/// The longest time that an agent may ask for between two attempts, in days.
+pub const RETRY_IN_DAYS_MAX: i64 = 7;
 
 /// The time for which a cancelled request's claim can be renewed, in milliseconds.
 pub const CANCEL_GRACE_MS: i64 = 5 * 60 * 1000;

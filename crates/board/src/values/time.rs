@@ -103,12 +103,15 @@ const UNITS: [Unit; 5] = [
     Unit { name: "d", ms: DAY_MS },
 ];
 
-/// The text is not a time to live.
+/// The text is not a time to live, or a longer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "must be a whole number followed by ms, s, m, h or d, such as 30s, from 1ms to {TTL_DAYS_MAX}d"
+    "must be a whole number followed by ms, s, m, h or d, such as 30s, from 1ms to {days_max}d"
 )]
-pub struct InvalidTtl;
+pub struct InvalidTtl {
+    /// The longest that is accepted, in days.
+    days_max: i64,
+}
 
 impl Ttl {
     /// One minute.
@@ -119,21 +122,32 @@ impl Ttl {
     pub const fn ms(self) -> i64 {
         self.count * self.unit.ms
     }
+
+    /// Reads a time to live of at most so many days.
+    ///
+    /// # Errors
+    ///
+    /// The text is none, or a longer one.
+    pub fn within(days_max: i64, text: &str) -> Result<Self, InvalidTtl> {
+        Self::read(text).filter(|ttl| ttl.ms() <= days_max * DAY_MS).ok_or(InvalidTtl { days_max })
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let parts = |unit: Unit| Some((text.strip_suffix(unit.name)?, unit));
+        let (digits, unit) = UNITS.into_iter().find_map(parts)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let count: i64 = digits.parse().ok()?;
+        count.checked_mul(unit.ms).filter(|ms| *ms > 0).map(|_| Self { count, unit })
+    }
 }
 
 impl FromStr for Ttl {
     type Err = InvalidTtl;
 
     fn from_str(text: &str) -> Result<Self, InvalidTtl> {
-        let parts = |unit: Unit| Some((text.strip_suffix(unit.name)?, unit));
-        let (digits, unit) = UNITS.into_iter().find_map(parts).ok_or(InvalidTtl)?;
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(InvalidTtl);
-        }
-        let count: i64 = digits.parse().map_err(|_| InvalidTtl)?;
-        let ms = count.checked_mul(unit.ms).ok_or(InvalidTtl)?;
-        let bounds = 1..=TTL_DAYS_MAX * DAY_MS;
-        if bounds.contains(&ms) { Ok(Self { count, unit }) } else { Err(InvalidTtl) }
+        Self::within(TTL_DAYS_MAX, text)
     }
 }
 
@@ -263,7 +277,7 @@ mod tests {
             "99999999999999999999ms",
             "9223372036854775807d",
         ] {
-            assert_eq!(text.parse::<Ttl>(), Err(InvalidTtl), "{text}");
+            assert_eq!(text.parse::<Ttl>(), Err(InvalidTtl { days_max: TTL_DAYS_MAX }), "{text}");
         }
     }
 }
