@@ -345,9 +345,7 @@ fn shown(entry: &Value, expected: &Task) -> Task {
         };
         Some((text(&attempt["agent"]), end))
     });
-    let mut past: Vec<_> = ends.collect();
-    let forgotten = expected.past.len().saturating_sub(past.len());
-    past.splice(0..0, expected.past.iter().take(forgotten).cloned());
+    let past = expected.with_forgotten(ends.collect());
     let after = entry["after"].as_array().cloned().unwrap_or_default();
     Task {
         device: entry["item"]["device"]

@@ -204,9 +204,7 @@ fn shown(entry: &Entry, expected: &Task) -> Task {
         };
         Some((attempt.agent.as_ref().unwrap().to_string(), end))
     });
-    let mut past: Vec<_> = ends.collect();
-    let forgotten = expected.past.len().saturating_sub(past.len());
-    past.splice(0..0, expected.past[..forgotten].iter().cloned());
+    let past = expected.with_forgotten(ends.collect());
     Task {
         state,
         failures: task.failures,

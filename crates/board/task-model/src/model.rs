@@ -364,6 +364,13 @@ impl Model {
 }
 
 impl Task {
+    /// Returns all past ends of claims, of which a board keeps only these last ones.
+    #[must_use]
+    pub fn with_forgotten(&self, kept: Vec<(String, End)>) -> Vec<(String, End)> {
+        let forgotten = self.past.len().saturating_sub(kept.len());
+        self.past.iter().take(forgotten).cloned().chain(kept).collect()
+    }
+
     fn is_open(&self) -> bool {
         !matches!(self.state, State::Done { .. } | State::Failed(_) | State::Cancelled)
     }
