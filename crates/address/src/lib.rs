@@ -31,6 +31,7 @@ pub fn session_url(session: &SessionName) -> String {
 pub fn log_url(session: &SessionName, log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_url(session, agent)),
+        LogName::Messages(agent) => format!("{}/messages", agent_url(session, agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
             let mut url = session_url(session);
             // Writing to a String does not fail.
@@ -45,6 +46,7 @@ pub fn log_url(session: &SessionName, log: &LogName) -> String {
 pub fn log_path(log: &LogName) -> String {
     match log {
         LogName::Memory(agent) => format!("{}/memory", agent_path(agent)),
+        LogName::Messages(agent) => format!("{}/messages", agent_path(agent)),
         LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
             log.to_string()
         }
@@ -55,8 +57,13 @@ pub fn log_path(log: &LogName) -> String {
 #[must_use]
 pub fn parse_log_path(path: &str) -> Option<LogName> {
     LogName::of_board(path).or_else(|| {
-        let agent = path.strip_prefix("agents/")?.strip_suffix("/memory")?;
-        Some(LogName::Memory(agent.parse().ok()?))
+        let (agent, kind) = path.strip_prefix("agents/")?.rsplit_once('/')?;
+        let agent = || agent.parse().ok();
+        match kind {
+            "memory" => agent().map(LogName::Memory),
+            "messages" => agent().map(LogName::Messages),
+            _ => None,
+        }
     })
 }
 

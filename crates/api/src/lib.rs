@@ -3,6 +3,7 @@
 //! All protocols share this layer, so it depends on none. A [`Refusal`] is a code with facts and pointers, to which
 //! each protocol assigns a status.
 
+pub mod attention;
 pub mod fingerprint;
 pub mod history;
 pub mod inbox;

@@ -88,6 +88,8 @@ queries! {
         pending: Flag = false,
         /// Only requests whose results wait for a verdict; no effect on the other logs
         in_review: Flag = false,
+        /// Only messages that are not acknowledged; no effect on the other logs
+        unacked: Flag = false,
     }
 }
 
@@ -213,11 +215,12 @@ impl LogQuery {
 
 fn filter(params: &mut Params) -> Result<Filter, Refusal> {
     let query = FilterQuery::take(params)?;
-    let FilterQuery { steps, status, agent, trajectory_key, contains, pending, in_review } = query;
+    let FilterQuery { steps, status, agent, trajectory_key, contains, pending, in_review, unacked } =
+        query;
     let contains = contains.as_deref().map(Contains::new);
     let agent = agent.map(String::from);
     let texts = [(Field::Status, status), (Field::Agent, agent), (Field::Key, trajectory_key)];
-    Ok(Filter { steps, contains, pending, in_review, ..Filter::of_texts(texts) })
+    Ok(Filter { steps, contains, pending, in_review, unacked, ..Filter::of_texts(texts) })
 }
 
 /// Returns the last matching entries, oldest first, and the last entry examined if older ones are left.

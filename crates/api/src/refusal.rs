@@ -394,6 +394,7 @@ fn part_at_fault(rejected: &Rejected) -> Option<String> {
         | Rejected::ProfileTooLarge { .. }
         | Rejected::IllegalTransition { .. }
         | Rejected::TooManyAgents
+        | Rejected::TooManyUnacked { .. }
         | Rejected::AgentRequired
         | Rejected::ForeignClaim { .. }
         | Rejected::ForeignStatus { .. }

@@ -21,8 +21,15 @@ const LIMIT_DEFAULT: usize = 20;
 /// The maximum number of hits on a page.
 const LIMIT_MAX: u64 = 100;
 
-/// The names of logs in hits; all memories have one.
-const SEARCHED: [&str; 5] = ["questions", "requests", "trajectories", "screenshots", "memory"];
+/// The names of logs in hits.
+const SEARCHED: [&str; 6] =
+    ["questions", "requests", "trajectories", "screenshots", MEMORY, MESSAGES];
+
+/// The name of all memories in hits.
+const MEMORY: &str = "memory";
+
+/// The name of the messages to all agents in hits.
+const MESSAGES: &str = "messages";
 
 /// A page of hits.
 #[derive(Serialize, ToSchema)]
@@ -63,7 +70,7 @@ struct HitBody {
     /// The time of the append.
     #[schema(format = DateTime)]
     at: String,
-    /// The owner of a memory, else the author; null if not named.
+    /// The owner of a memory or of messages, else the author; null if not named.
     #[schema(required)]
     agent: Option<String>,
 }
@@ -89,7 +96,8 @@ fn searched(log: &LogName) -> &'static str {
         LogName::Requests => "requests",
         LogName::Trajectories => "trajectories",
         LogName::Screenshots => "screenshots",
-        LogName::Memory(_) => "memory",
+        LogName::Memory(_) => MEMORY,
+        LogName::Messages(_) => MESSAGES,
     }
 }
 
@@ -112,9 +120,9 @@ queries! {
         session: Of<SessionName>,
         /// Only entries of sessions whose names begin with this text
         prefix: Text = String::new(),
-        /// Only entries of this log; `memory` is all memories that the token may read
+        /// Only entries of this log; `memory` and `messages` are those of all agents whose logs the token may read
         log via searched_log: &'static str => one_of(SEARCHED),
-        /// Only this agent's memory, and entries by this agent
+        /// Only this agent's memory, the messages to it, and entries by this agent
         agent: Of<AgentName>,
         /// Only entries appended at or after this time, RFC 3339
         since: Of<Timestamp>,
@@ -171,13 +179,18 @@ impl SearchQuery {
             None => Some(Logs::Board),
             Some(log) => LogName::of_board(log).map(Logs::One),
         };
-        // Of memories by agent there is one: the agent's own.
+        // Of an agent there is one memory, and one log of messages.
         let owner = self.agent.as_ref().or_else(|| caller.limited_to());
-        let memories = match owner.map(|owner| LogName::Memory(owner.clone())) {
-            None => Some(Logs::Memories),
-            Some(memory) => caller.sees(&memory).then_some(Logs::One(memory)),
+        let owned = match owner {
+            None => vec![(MEMORY, Logs::Memories), (MESSAGES, Logs::Messages)],
+            Some(owner) if caller.sees_logs_of(owner) => {
+                let [memory, messages] = LogName::owned_by(owner).map(Logs::One);
+                vec![(MEMORY, memory), (MESSAGES, messages)]
+            }
+            Some(_) => Vec::new(),
         };
-        let wants_memories = self.log.is_none() || board.is_none();
-        board.into_iter().chain(memories.filter(|_| wants_memories)).collect()
+        let is_wanted = |name: &str| self.log.is_none_or(|log| log == name);
+        let owned = owned.into_iter().filter(|(name, _)| is_wanted(name));
+        board.into_iter().chain(owned.map(|(_, logs)| logs)).collect()
     }
 }

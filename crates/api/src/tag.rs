@@ -9,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::push;
 use blackboard_board::{
-    AgentName, CheckpointName, Digest, Epoch, LogName, Revision, Seq, SessionId, StatePath, Version,
+    AgentName, Attention, CheckpointName, Digest, Epoch, LogName, Revision, Seq, SessionId,
+    StatePath, Version,
 };
 
 /// The parameters that decide when a rendering is shown, not what it shows.
@@ -47,6 +48,8 @@ pub enum Resource {
     Checkpoints,
     /// One checkpoint.
     Checkpoint(CheckpointName),
+    /// All that waits for an agent.
+    Attention(AgentName, Attention),
     /// The session's commits.
     Audit,
     /// The difference between two revisions.
@@ -69,6 +72,7 @@ impl fmt::Display for Resource {
             Self::Agent(agent) => write!(f, "agent {agent}"),
             Self::Checkpoints => f.write_str("checkpoints"),
             Self::Checkpoint(name) => write!(f, "checkpoint {name}"),
+            Self::Attention(agent, attention) => write!(f, "attention of {agent}: {attention:?}"),
             Self::Audit => f.write_str("audit"),
             Self::Diff(from, to) => write!(f, "diff from {from} to {to}"),
         }

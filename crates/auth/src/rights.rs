@@ -1,13 +1,14 @@
 //! Rights of a caller: the scopes, the sessions that it reaches, the memories that it sees, and permitted commands.
 //!
-//! A memory belongs to its agent. The token of another agent reads it only with `memory:read` and never writes it. A
-//! token without an agent belongs to a person or program, and sees memories as part of its boards.
+//! A memory belongs to its agent, and so do the messages to it. The token of another agent reads them only with
+//! `memory:read` and never changes them, but may send a message. A token without an agent belongs to a person or program,
+//! and sees them as part of its boards.
 
 use super::caller::{Caller, Kind};
 use super::{Scope, SessionPattern};
 use blackboard_board::{
-    AgentCommand, AgentName, Command, Edit, LogName, MaxItems, SessionCommand, SessionName, Set,
-    SettingsPatch, Test,
+    AgentCommand, AgentName, Command, Edit, LogCommand, LogName, MaxItems, SessionCommand,
+    SessionName, Set, SettingsPatch, Test,
 };
 
 /// A missing right.
@@ -16,13 +17,15 @@ pub enum Forbidden {
     /// The token lacks the scope.
     #[error("the token lacks the scope {0}")]
     Scope(Scope),
-    /// The request would read or take another agent's memory.
-    #[error("the token is bound to {own}; memories of other agents need the scope memory:read")]
+    /// The request would read or take another agent's memory or messages.
+    #[error(
+        "the token is bound to {own}; memories of other agents, and messages to them, need the scope memory:read"
+    )]
     ForeignMemory {
         /// The agent that the token is bound to.
         own: AgentName,
     },
-    /// The setting could empty another agent's memory, or limits and reveals the costs of all.
+    /// The setting could empty another agent's logs, or limits and reveals the costs of all.
     #[error(
         "the token is bound to {own}, and the setting {setting} concerns all agents; use a token without an agent, or \
          the scope admin"
@@ -33,9 +36,10 @@ pub enum Forbidden {
         /// The setting.
         setting: &'static str,
     },
-    /// The request would change another agent's memory.
+    /// The request would change another agent's memory or messages.
     #[error(
-        "the token is bound to {own}, and this would change memories of other agents: use a token without an agent"
+        "the token is bound to {own}, and this would change memories of other agents, or messages to them: use a token \
+         without an agent"
     )]
     ForeignWrite {
         /// The agent that the token is bound to.
@@ -118,13 +122,13 @@ impl Caller {
         }
     }
 
-    /// Returns the only agent whose memory the caller may read.
+    /// Returns the only agent whose memory and messages the caller may read.
     #[must_use]
     pub fn limited_to(&self) -> Option<&AgentName> {
         self.agent().filter(|_| !self.may(Scope::MemoryRead))
     }
 
-    /// Returns the only agent whose memory, claims and status the caller may write.
+    /// Returns the only agent whose logs, claims and status the caller may write.
     #[must_use]
     pub fn kept_to(&self) -> Option<&AgentName> {
         self.agent().filter(|_| !self.may(Scope::Admin))
@@ -133,18 +137,12 @@ impl Caller {
     /// Returns true if the caller may see this log.
     #[must_use]
     pub fn sees(&self, log: &LogName) -> bool {
-        match log {
-            LogName::Memory(agent) => self.sees_memory_of(agent),
-            LogName::Questions
-            | LogName::Requests
-            | LogName::Trajectories
-            | LogName::Screenshots => true,
-        }
+        log.owner().is_none_or(|owner| self.sees_logs_of(owner))
     }
 
-    /// Returns true if the caller may see the memory of this agent.
+    /// Returns true if the caller may see the memory of this agent and the messages to it.
     #[must_use]
-    pub fn sees_memory_of(&self, agent: &AgentName) -> bool {
+    pub fn sees_logs_of(&self, agent: &AgentName) -> bool {
         self.limited_to().is_none_or(|own| own == agent)
     }
 
@@ -169,23 +167,26 @@ impl Caller {
         }
     }
 
-    /// Checks that the caller may write this log.
+    /// Checks that the caller may append to this log. Anyone may send a message.
     ///
     /// # Errors
     ///
     /// [`Forbidden::ForeignWrite`] if the log is another agent's memory.
-    pub fn writes_log(&self, log: &LogName) -> Result<(), Forbidden> {
-        match log {
-            LogName::Memory(agent) => self.writes_memory_of(Some(agent)),
-            LogName::Questions
-            | LogName::Requests
-            | LogName::Trajectories
-            | LogName::Screenshots => Ok(()),
-        }
+    pub fn appends_to(&self, log: &LogName) -> Result<(), Forbidden> {
+        if matches!(log, LogName::Messages(_)) { Ok(()) } else { self.writes_log(log) }
     }
 
-    /// Checks that the caller may write the memory of this agent, or all memories.
-    fn writes_memory_of(&self, agent: Option<&AgentName>) -> Result<(), Forbidden> {
+    /// Checks that the caller may change this log.
+    ///
+    /// # Errors
+    ///
+    /// [`Forbidden::ForeignWrite`] if the log belongs to another agent.
+    pub fn writes_log(&self, log: &LogName) -> Result<(), Forbidden> {
+        log.owner().map_or(Ok(()), |owner| self.writes_logs_of(Some(owner)))
+    }
+
+    /// Checks that the caller may change the logs of this agent, or those of all agents.
+    fn writes_logs_of(&self, agent: Option<&AgentName>) -> Result<(), Forbidden> {
         match self.kept_to() {
             Some(own) if agent != Some(own) => Err(Forbidden::ForeignWrite { own: own.clone() }),
             Some(_) | None => Ok(()),
@@ -198,7 +199,7 @@ impl Caller {
     ///
     /// [`Forbidden::ForeignWrite`] if not.
     pub fn restores(&self) -> Result<(), Forbidden> {
-        self.writes_memory_of(None)
+        self.writes_logs_of(None)
     }
 
     /// Checks a command to a session that the caller reaches and may write to.
@@ -208,13 +209,15 @@ impl Caller {
     /// [`Forbidden`] if not.
     pub fn permits(&self, command: &Command) -> Result<(), Forbidden> {
         match command {
+            Command::Log(log, LogCommand::Append { .. }) => self.appends_to(log),
             Command::Log(log, _) => self.writes_log(log),
             // The answer has the whole of what it was added to.
             Command::State(_, Edit::Add(_) | Edit::Append(_)) => self.needs(Scope::Read),
-            Command::Agent(agent, AgentCommand::Remove) => self.writes_memory_of(Some(agent)),
-            // Each of them takes the memories of all agents.
+            Command::Ack { agent: Some(agent), .. } => self.writes_logs_of(Some(agent)),
+            Command::Agent(agent, AgentCommand::Remove) => self.writes_logs_of(Some(agent)),
+            // Each of them takes the logs of all agents.
             Command::RemoveAgents | Command::Session(SessionCommand::Delete) => {
-                self.writes_memory_of(None)
+                self.writes_logs_of(None)
             }
             Command::Session(SessionCommand::Restore { .. }) => self.restores(),
             // The members that match reveal part of the request.
@@ -249,6 +252,7 @@ impl Caller {
             | Command::Agent(_, AgentCommand::Put { .. } | AgentCommand::Patch { .. })
             | Command::Request(_, _)
             | Command::Question(_, _)
+            | Command::Ack { agent: None, .. }
             | Command::Ask { .. }
             | Command::Plan { .. }
             | Command::Checkpoint(_, _) => Ok(()),
@@ -264,7 +268,7 @@ impl Caller {
         }
         let limits_memories = match &settings.max_items {
             Set::To(MaxItems::All(_)) => true,
-            Set::To(MaxItems::Each(each)) => each.memory.is_some(),
+            Set::To(MaxItems::Each(each)) => each.memory.is_some() || each.messages.is_some(),
             Set::Keep | Set::Reset => false,
         };
         let changes_lifetime = !matches!(settings.ttl, Set::Keep);

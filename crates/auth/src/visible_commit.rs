@@ -52,7 +52,7 @@ impl Caller {
 /// Returns true if every caller that reaches the session may see all of this commit.
 #[must_use]
 pub fn is_open(commit: &Commit) -> bool {
-    let is_shared = |log: &LogName| !matches!(log, LogName::Memory(_));
+    let is_shared = |log: &LogName| log.owner().is_none();
     commit.changes.iter().all(|change| is_seen(change, is_shared, |_| false))
 }
 
@@ -72,6 +72,6 @@ fn is_seen(
         | Part::State(_)
         | Part::Merged(..)
         | Part::Agent(_)
-        | Part::AgentWithMemory(_) => true,
+        | Part::AgentWithLogs(_) => true,
     }
 }

@@ -5,6 +5,7 @@
 
 mod access;
 mod agents;
+mod attention;
 mod blobs;
 mod connection;
 mod doors;

@@ -20,10 +20,10 @@ use super::edge::Routes;
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
-use super::logs::{blackboard, entries, memory};
+use super::logs::{blackboard, entries, memory, messages};
 use super::openapi::{
-    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_bare_alternatives,
-    with_conventions, with_examples, with_image_types,
+    MEMORY, MEMORY_ENTRY, MESSAGE, MESSAGES, STATE, STATE_SLASH, with_all_kinds,
+    with_bare_alternatives, with_conventions, with_examples, with_image_types,
 };
 use super::ops::{docs, health, metrics, root};
 use super::read::shared_scans::Lists;
@@ -31,8 +31,8 @@ use super::request::body::BodyRoom;
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
 use super::{
-    agents, blobs, events, history, inbox, logs, openapi, prompt, questions, requests, screenshots,
-    search, sessions, state, transactions,
+    agents, attention, blobs, events, history, inbox, logs, openapi, prompt, questions, requests,
+    screenshots, search, sessions, state, transactions,
 };
 use blackboard_api::intake::query::{ImagesName, OrderName};
 use blackboard_auth::Tokens;
@@ -66,6 +66,7 @@ use blackboard_service::Service;
         (name = "screenshots", description = "Screenshots and their images"),
         (name = "blobs", description = "Any bytes that items and the state refer to"),
         (name = "memories", description = "Each agent's memory of its own steps, a log like the others"),
+        (name = "messages", description = "Messages to an agent, and all that waits for it"),
         (name = "state", description = "One JSON document, by path"),
         (name = "transactions", description = "Tests and operations in one commit"),
         (name = "agents", description = "Participants and their status"),
@@ -163,6 +164,8 @@ fn described() -> OpenApiRouter<Handles> {
         .routes(routes!(agents::list, agents::delete_all))
         .routes(routes!(agents::get, agents::put, agents::patch, agents::delete))
         .routes(routes!(memory::cost))
+        .routes(routes!(messages::ack))
+        .routes(routes!(attention::get))
         .routes(routes!(state::get, state::put, state::patch, state::delete))
         .routes(routes!(transactions::post))
         .routes(routes!(inbox::questions))
@@ -190,11 +193,13 @@ fn described() -> OpenApiRouter<Handles> {
 }
 
 /// Routes that share the handlers of a described one.
-const SHARED: [(&str, &str); 4] = [
+const SHARED: [(&str, &str); 6] = [
     (STATE, "/v1/sessions/{session}/state/{path}"),
     (STATE_SLASH, "/v1/sessions/{session}/state/{path}"),
     (MEMORY, "/v1/sessions/{session}/{log}"),
     (MEMORY_ENTRY, "/v1/sessions/{session}/{log}/{seq}"),
+    (MESSAGES, "/v1/sessions/{session}/{log}"),
+    (MESSAGE, "/v1/sessions/{session}/{log}/{seq}"),
 ];
 
 /// Builds all routes, those of other protocols' doors and of the page. `tokens` says who may use them, `public_url` is the base of
@@ -230,16 +235,25 @@ pub fn router(
         .route(STATE, whole_state())
         // Keys are never empty: the extractor refuses the path.
         .route(STATE_SLASH, whole_state())
-        .route(MEMORY, get(logs::get).post(logs::post).put(logs::put).delete(logs::delete))
-        .route(
-            MEMORY_ENTRY,
-            get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete),
-        )
+        .route(MEMORY, log())
+        .route(MEMORY_ENTRY, entry())
+        .route(MESSAGES, log())
+        .route(MESSAGE, entry())
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(handles.clone());
     let open = Router::new().route("/docs/{*file}", get(docs::docs_file)).with_state(handles);
     let open = open.merge(page.map(|page| page.routes).unwrap_or_default());
     Routes { guarded: Some((guard, guarded)), open }
+}
+
+/// Routes a log of an agent to the handlers of logs.
+fn log() -> MethodRouter<Handles> {
+    get(logs::get).post(logs::post).put(logs::put).delete(logs::delete)
+}
+
+/// Routes an entry of such a log.
+fn entry() -> MethodRouter<Handles> {
+    get(entries::get).put(entries::put).patch(entries::patch).delete(entries::delete)
 }
 
 /// Routes the whole state to the handlers of its parts.

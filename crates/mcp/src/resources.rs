@@ -85,6 +85,7 @@ impl Address {
             ["state", path @ ..] => Part::State(path.join("/").parse().ok()?),
             ["screenshots", seq] => Part::Screenshot(Seq(seq.parse().ok()?)),
             ["agents", agent, "memory"] => Part::Log(LogName::Memory(agent.parse().ok()?)),
+            ["agents", agent, "messages"] => Part::Log(LogName::Messages(agent.parse().ok()?)),
             [log] => Part::Log(LogName::of_board(log)?),
             _ => return None,
         };

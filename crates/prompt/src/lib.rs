@@ -41,6 +41,10 @@ pub fn heading(part: &PromptPart, headings: &Headings) -> String {
             let heading = headings.memory.as_deref().unwrap_or("[Memory of {agent}:]");
             return heading.replace("{agent}", agent.as_str());
         }
+        PromptPart::Log(LogName::Messages(agent)) => {
+            let heading = headings.messages.as_deref().unwrap_or("[Messages to {agent}:]");
+            return heading.replace("{agent}", agent.as_str());
+        }
     };
     chosen.as_deref().unwrap_or(original).to_owned()
 }

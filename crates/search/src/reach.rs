@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::log_key::{BOARD_FROM, MEMORY, log_key};
+use super::log_key::{BOARD_FROM, MEMORY, MESSAGES, log_key};
 use blackboard_board::{AgentName, LogName, SessionName, Timestamp};
 
 /// A byte that no text has: the end of all names.
@@ -41,6 +41,8 @@ pub enum Logs {
     Board,
     /// All memories.
     Memories,
+    /// The messages to all agents.
+    Messages,
     /// This one.
     One(LogName),
 }
@@ -95,6 +97,7 @@ impl Logs {
             Self::Board => (BOARD_FROM.to_owned(), '\u{10FFFF}'.to_string()),
             // Behind the slash comes the digit 0.
             Self::Memories => (MEMORY.to_owned(), "memory0".to_owned()),
+            Self::Messages => (MESSAGES.to_owned(), "messages0".to_owned()),
             // No name has a control character.
             Self::One(log) => (log_key(log), format!("{}\u{1}", log_key(log))),
         }
@@ -127,11 +130,12 @@ impl Reach {
         self.logs.iter().map(Logs::range).collect()
     }
 
-    /// Returns the author whose entries of a log are found, if they are selected. A memory is one author's.
+    /// Returns the author whose entries of a log are found, if they are selected. A memory is one author's, and of
+    /// messages those to the author are found.
     #[must_use]
     pub fn author_in(&self, log: &LogName) -> Option<&str> {
         match log {
-            LogName::Memory(_) => None,
+            LogName::Memory(_) | LogName::Messages(_) => None,
             LogName::Questions
             | LogName::Requests
             | LogName::Trajectories
@@ -193,15 +197,17 @@ mod tests {
     #[test]
     fn no_range_of_logs_touches_another() {
         let memory = LogName::Memory("x".parse().unwrap());
-        let all = LogName::BOARD.into_iter().chain([memory.clone()]);
+        let messages = LogName::Messages("x".parse().unwrap());
+        let all = LogName::BOARD.into_iter().chain([memory.clone(), messages.clone()]);
         for log in all {
             let key = log_key(&log);
             let within = |logs: Logs| {
                 let (from, to) = logs.range();
                 key >= from && key < to
             };
-            assert_eq!(within(Logs::Board), log != memory, "{key}");
+            assert_eq!(within(Logs::Board), log.owner().is_none(), "{key}");
             assert_eq!(within(Logs::Memories), log == memory, "{key}");
+            assert_eq!(within(Logs::Messages), log == messages, "{key}");
             assert!(
                 within(Logs::One(log.clone()))
                     && !within(Logs::One(LogName::Memory("xy".parse().unwrap())))

@@ -4,6 +4,7 @@
 //! published board and holds no lock while it renders.
 
 mod archive;
+mod attention;
 mod claims;
 mod deadlines;
 mod deps;
@@ -60,6 +61,8 @@ pub use watch::waker::{Channels, Heard, NOTICES_MAX, Notice};
 pub use writer::patch::Patch;
 
 use archive::Archives;
+use attention::Attentions;
+pub use attention::{MATCHED_MAX, Matches};
 use blackboard_board::{Digest, Epoch, Extent, Json, Key, SessionName, Summary, Timestamp, Write};
 use blackboard_store::SigningKey;
 use claims::queue::Queues;
@@ -108,6 +111,7 @@ struct Inner {
     images: Images,
     watches: Watches,
     archives: Archives,
+    attentions: Attentions,
     queues: Queues,
     patches: PatchTurns,
     searches: Searches,

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::archive::Archives;
+use super::attention::Attentions;
 use super::claims::queue::Queues;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
@@ -110,6 +111,7 @@ impl Service {
             images,
             watches,
             archives,
+            attentions: Attentions::default(),
             queues,
             patches: PatchTurns::default(),
             searches,

@@ -2,6 +2,7 @@
 //!
 //! Their order is fixed. The boards share one history, so parts with the same revision are equal, and are skipped.
 
+use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -117,9 +118,11 @@ impl Differences {
         for (name, (a, b)) in LogName::BOARD.iter().zip(before.logs().iter().zip(after.logs())) {
             self.logs(name, Some(a), Some(b))?;
         }
-        let memories = both(before.memories().iter(), after.memories().iter());
-        for (agent, a, b) in memories.filter(|(agent, ..)| caller.sees_memory_of(agent)) {
-            self.logs(&LogName::Memory(agent.clone()), a, b)?;
+        let (before_owned, after_owned) = (before.owned_logs(), after.owned_logs());
+        let owned: BTreeSet<LogName> =
+            before_owned.chain(after_owned).map(|(name, _)| name).collect();
+        for name in owned.iter().filter(|name| caller.sees(name)) {
+            self.logs(name, before.log(name), after.log(name))?;
         }
         let root = |board: &Board| board.state().value(&StatePath::root());
         if let (Some(a), Some(b)) = (root(before), root(after)) {

@@ -13,6 +13,7 @@ use crate::offload::work;
 use crate::pieces::{PIECE_BYTES, Pieces};
 use crate::push;
 use crate::refusal::Refusal;
+use crate::view::Shown;
 use crate::view::change::{labels_text, settings_text};
 use crate::view::entry::{CancelBody, ClaimBody, DoneBody, FailedBody, ImageBody, imageless};
 use crate::view::state::text_of;
@@ -20,7 +21,7 @@ use crate::view::{raw, write_json};
 use blackboard_address::{agent_path, image_url, log_path};
 use blackboard_auth::Caller;
 use blackboard_board::{
-    Board, Entry, LogName, Revision, Seq, SessionName, Settings, StatePath, Work,
+    Board, Entry, LogName, Revision, Seq, SessionName, Settings, StatePath, Timestamp, Work,
 };
 use blackboard_service::ServiceError;
 
@@ -94,6 +95,10 @@ pub(crate) struct DifferenceBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Vec<u64>>)]
     blocked_by: Option<&'a [Seq]>,
+    /// The time when its owner acknowledged a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    acked_at: Option<Shown<Timestamp>>,
 }
 
 /// Compares on another thread if there is much to compare.
@@ -201,6 +206,7 @@ impl DiffPieces {
             failed: work.and_then(Work::failed).map(FailedBody::of),
             cancelled: work.and_then(Work::cancelled).map(CancelBody::of),
             blocked_by: entry.task.as_deref().map(|task| &*task.blocked_by),
+            acked_at: entry.acked_at.map(Shown),
             ..body
         }
     }

@@ -79,7 +79,9 @@ impl On {
         match name.split_once('/') {
             None if name == "agents" => Ok(Self::Agents),
             None if name == "state" => Ok(Self::State(StatePath::root())),
-            Some(("agents", agent)) if agent.ends_with("/memory") => {
+            Some(("agents", agent))
+                if agent.ends_with("/memory") || agent.ends_with("/messages") =>
+            {
                 Err(invalid("on", format!("contains '{name}', which has an invalid agent name")))
             }
             Some(("agents", agent)) => {
@@ -101,8 +103,9 @@ impl On {
             Part::State(path) => self.meets(path),
             Part::Merged(path, patch) => self.is_merged(path, patch),
             Part::Agent(agent) => self.is_agent(agent),
-            Part::AgentWithMemory(agent) => {
-                self.is_agent(agent) || self.is_log(&LogName::Memory(agent.clone()))
+            Part::AgentWithLogs(agent) => {
+                let logs = LogName::owned_by(agent);
+                self.is_agent(agent) || logs.iter().any(|log| self.is_log(log))
             }
             Part::Unnamed | Part::Session | Part::Restored(_) | Part::Adopted(_) => false,
         }

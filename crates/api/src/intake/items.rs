@@ -116,7 +116,9 @@ impl Intake {
                 let screenshot = Screenshot::from_json(text)?;
                 self.add(place, screenshot);
             }
-            LogName::Questions | LogName::Requests => self.items.push(Item::from_json(text)?),
+            LogName::Questions | LogName::Requests | LogName::Messages(_) => {
+                self.items.push(Item::from_json(text)?);
+            }
             LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
                 Some(key) => keyed(key, text)?,
                 None => Item::from_json(text)?,

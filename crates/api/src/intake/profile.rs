@@ -202,11 +202,8 @@ fn headings(parent: &str, value: &str) -> Result<Headings, Refusal> {
             "/trajectories" => &mut headings.trajectories,
             "/state" => &mut headings.state,
             "/memory" => &mut headings.memory,
-            _ => {
-                let known =
-                    ["blackboard", "questions", "requests", "trajectories", "state", "memory"];
-                return Err(unknown_field(at, &known));
-            }
+            "/messages" => &mut headings.messages,
+            _ => return Err(unknown_field(at, &schema::profiles::HEADINGS)),
         };
         let text = string(&at, value)?;
         if !is_heading(&text) {
@@ -235,7 +232,7 @@ fn include(at: &str, value: &str) -> Result<Vec<PromptPart>, Refusal> {
     } else {
         Err(invalid_field(
             at.to_owned(),
-            format!("expected at most {PROMPT_MEMORIES_MAX} memories"),
+            format!("expected at most {PROMPT_MEMORIES_MAX} memories and messages"),
         ))
     }
 }

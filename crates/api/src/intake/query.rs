@@ -346,6 +346,8 @@ pub fn parameter(
 /// says more than the form's. With `via` a function takes the parameter, and the type is its value's.
 #[macro_export]
 macro_rules! queries {
+    (@name r#match) => { "match" };
+    (@name $name:ident) => { stringify!($name) };
     (@value $form:ty) => { <$form as $crate::intake::query::Form>::Value };
     (@value [$read:ident] $value:ty) => { $value };
     (@kept $value:ty) => { Option<$value> };
@@ -396,9 +398,11 @@ macro_rules! queries {
                 Ok(Self {
                     $($name: $crate::intake::query::queries!(
                         @or $crate::intake::query::queries!(
-                            @take params stringify!($name), $([$read])? $form
+                            @take params $crate::intake::query::queries!(@name $name),
+                            $([$read])? $form
                         ),
-                        stringify!($name) $(, as $missing)? $(, = $default)?
+                        $crate::intake::query::queries!(@name $name)
+                        $(, as $missing)? $(, = $default)?
                     )),*
                 })
             }
@@ -409,7 +413,7 @@ macro_rules! queries {
                 _: impl Fn() -> Option<::utoipa::openapi::path::ParameterIn>,
             ) -> Vec<::utoipa::openapi::path::Parameter> {
                 vec![$($crate::intake::query::parameter(
-                    stringify!($name),
+                    $crate::intake::query::queries!(@name $name),
                     &[$($told),*],
                     $crate::intake::query::queries!(@is_needed $($missing)?),
                     $crate::intake::query::queries!(@shape $form $(=> $shape)?),

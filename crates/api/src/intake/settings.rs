@@ -329,6 +329,7 @@ fn max_items_each(parent: &str, object: &str) -> Result<MaxItemsEach, Refusal> {
             "/trajectories" => &mut each.trajectories,
             "/screenshots" => &mut each.screenshots,
             "/memory" => &mut each.memory,
+            "/messages" => &mut each.messages,
             _ => return Err(unknown_field(at, &BOUNDED)),
         };
         *max = match json::kind(value) {

@@ -61,8 +61,12 @@ impl PartialSchema for PathText {
 
 impl PartialSchema for LogText {
     fn schema() -> RefOr<Schema> {
-        let told = format!("`{}` or `agents/{{agent}}/memory`.", logs("`, `"));
-        let log = pattern(&format!("^({}|agents/[A-Za-z0-9_~-]+/memory)$", logs("|")));
+        let told = format!(
+            "`{}`, `agents/{{agent}}/memory` or `agents/{{agent}}/messages`.",
+            logs("`, `")
+        );
+        let owned = "agents/[A-Za-z0-9_~-]+/(memory|messages)";
+        let log = pattern(&format!("^({}|{owned})$", logs("|")));
         ObjectBuilder::from(log).description(Some(told)).into()
     }
 }
@@ -116,7 +120,10 @@ fn logs(separator: &str) -> String {
 
 fn log_member(at: &str, value: &str) -> Result<LogName, Refusal> {
     parse_log_path(&string(at, value)?).ok_or_else(|| {
-        let why = format!("expected a log: {} or agents/{{agent}}/memory", logs(", "));
+        let why = format!(
+            "expected a log: {}, agents/{{agent}}/memory or agents/{{agent}}/messages",
+            logs(", ")
+        );
         invalid_field(at.to_owned(), why)
     })
 }

@@ -99,9 +99,13 @@ impl EntryUntil {
                 let why = "must be claimed, done, failed, cancelled or ended on a request";
                 Err(invalid("until", why))
             }
-            (LogName::Trajectories | LogName::Screenshots | LogName::Memory(_), _) => {
-                Err(invalid("until", "needs a question or a request"))
-            }
+            (
+                LogName::Trajectories
+                | LogName::Screenshots
+                | LogName::Memory(_)
+                | LogName::Messages(_),
+                _,
+            ) => Err(invalid("until", "needs a question or a request")),
         }
     }
 

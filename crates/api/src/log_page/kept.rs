@@ -58,7 +58,10 @@ impl LogQuery {
     /// Returns true if each entry is shown as it is. Those of other logs show images by address, and deadlines.
     pub(super) fn is_plain(&self, name: &LogName) -> bool {
         let is_of_items = match name {
-            LogName::Requests | LogName::Trajectories | LogName::Memory(_) => true,
+            LogName::Requests
+            | LogName::Trajectories
+            | LogName::Memory(_)
+            | LogName::Messages(_) => true,
             LogName::Questions | LogName::Screenshots => false,
         };
         is_of_items

@@ -153,6 +153,13 @@ inputs! {
         value "value": AnswerValue as needed,
     }
 
+    /// Acknowledges a message.
+    AckingOne as "AckOperation" {
+        message "ack": Whole as needed,
+        /// The agent that it was sent to, by default the author.
+        agent "agent": AgentText,
+    }
+
     /// Sets the status of an agent.
     Moving as "StatusOperation" {
         agent "status": AgentText as needed,
@@ -184,6 +191,7 @@ unions! {
         Cancel(CancellingOne),
         Verdict(JudgingOne),
         Answer(AnsweringOne),
+        Ack(AckingOne),
         Status(Moving),
     }
 }
@@ -327,6 +335,9 @@ impl Operating {
             }
             Self::Answer(AnsweringOne { question, value }) => {
                 Answering { answer: Some(value), skip: None }.of(Seq(question))?
+            }
+            Self::Ack(AckingOne { message, agent }) => {
+                Command::Ack { agent, message: Seq(message) }
             }
             Self::Status(Moving { agent, value }) => agents::set_status(agent, &value)?,
         })

@@ -52,8 +52,15 @@ impl<'a> Newest<'a> {
         texts: &'a Texts<'a>,
     ) -> Self {
         let (keys, keeps) = texts.spec.keys_of(name);
-        let open = if *name == LogName::Questions { open(board, log) } else { BTreeSet::new() };
-        let stay: BTreeSet<usize> = open.into_iter().filter(|index| selected.has(*index)).collect();
+        let stay = match name {
+            LogName::Questions => open(board, log),
+            LogName::Messages(_) => (0..log.len()).collect(),
+            LogName::Requests
+            | LogName::Trajectories
+            | LogName::Screenshots
+            | LogName::Memory(_) => BTreeSet::new(),
+        };
+        let stay: BTreeSet<usize> = stay.into_iter().filter(|index| selected.has(*index)).collect();
         Self {
             texts,
             keys,

@@ -31,7 +31,8 @@ queries! {
     pub PromptQuery {
         /// The format, by default the original's `parts`; `Accept: text/markdown` also selects `markdown`
         format: Choice<PromptFormat>,
-        /// Only these parts, at most 100 of them memories. Their order in the prompt is fixed
+        /// Only these parts, at most 100 of them memories or messages. Their order in the prompt is fixed. Messages are the
+        /// unacknowledged ones, and are never omitted
         include via parts: Vec<PromptPart> => many_to(pattern(PROMPT_PART), PROMPT_PARTS_MAX),
         /// Only these members of the items of trajectories and memories. Defaults to the session's `history_keys`, or
         /// to all members
@@ -77,8 +78,11 @@ fn parts(params: &mut Params, name: &'static str) -> Result<Option<Vec<PromptPar
     let Some(parts) = params.list(name)? else { return Ok(None) };
     let parts = parts.iter().map(|part| part.parse().map_err(|why| invalid(name, why)));
     let parts = parts.collect::<Result<BTreeSet<PromptPart>, Refusal>>()?;
-    if parts.iter().filter(|part| part.is_memory()).count() > PROMPT_MEMORIES_MAX {
-        return Err(invalid(name, format!("takes at most {PROMPT_MEMORIES_MAX} memories")));
+    if parts.iter().filter(|part| part.is_owned()).count() > PROMPT_MEMORIES_MAX {
+        return Err(invalid(
+            name,
+            format!("takes at most {PROMPT_MEMORIES_MAX} memories and messages"),
+        ));
     }
     Ok(Some(parts.into_iter().collect()))
 }
@@ -242,6 +246,7 @@ impl PromptSpec {
             LogName::Trajectories | LogName::Memory(_) => self.steps.clone(),
             LogName::Screenshots => self.seen_by.clone(),
             LogName::Questions | LogName::Requests => Filter::default(),
+            LogName::Messages(_) => Filter { unacked: true, ..Filter::default() },
         }
     }
 }
@@ -251,9 +256,9 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Sorts the parts into their fixed order: the logs of the board, the state, the memories by name.
+/// Sorts the parts into their fixed order: the logs of the board, the state, the memories by name, the messages by name.
 fn in_order(parts: Vec<PromptPart>) -> Vec<PromptPart> {
     let parts: BTreeSet<_> = parts.into_iter().collect();
-    let (memories, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(PromptPart::is_memory);
-    others.into_iter().chain(memories).collect()
+    let (owned, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(PromptPart::is_owned);
+    others.into_iter().chain(owned).collect()
 }

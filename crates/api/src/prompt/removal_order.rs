@@ -153,7 +153,8 @@ impl<'a> Weights<'a> {
             LogName::Questions => Kind::Question,
             LogName::Requests => Kind::Request,
             LogName::Trajectories => Kind::Trajectory,
-            LogName::Memory(_) => Kind::MemoryStep,
+            // Of messages none is removed.
+            LogName::Memory(_) | LogName::Messages(_) => Kind::MemoryStep,
             LogName::Screenshots => Kind::Screenshot,
         };
         let mut newest = Newest::of(board, log, name, selected, texts);

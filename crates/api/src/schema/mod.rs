@@ -78,7 +78,7 @@ pub(crate) const NAME: &str = r"^(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 pub(crate) const CHECKPOINT: &str = r"^(?![0-9]+$)(?!\.{1,2}$)[^/\u0000-\u001f\u007f-\u009f]+$";
 
 /// The pattern of a part of a prompt.
-pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|memory:(?!\.{1,2}$)[^/,\u0000-\u001f\u007f-\u009f]+)$";
+pub(crate) const PROMPT_PART: &str = r"^(questions|requests|trajectories|screenshots|state|(memory|messages):(?!\.{1,2}$)[^/,\u0000-\u001f\u007f-\u009f]+)$";
 
 /// A name, such as a session's.
 pub fn name() -> Object {

@@ -12,8 +12,8 @@ use blackboard_board::{
 };
 
 /// The headings that a profile may replace.
-const HEADINGS: [&str; 6] =
-    ["blackboard", "questions", "requests", "trajectories", "state", "memory"];
+pub(crate) const HEADINGS: [&str; 7] =
+    ["blackboard", "questions", "requests", "trajectories", "state", "memory", "messages"];
 
 /// The schema of a session's new profiles.
 pub(crate) fn profiles_patch() -> Schema {
@@ -75,8 +75,8 @@ pub(crate) fn prompt_tokens() -> Object {
 
 /// The schema of the headings.
 pub(crate) fn prompt_headings() -> Object {
-    let told = "Headings that replace the original's, each on one line; in the memory heading, `{agent}` becomes the \
-        agent's name";
+    let told = "Headings that replace the original's, each on one line; in those of memories and messages, `{agent}` becomes \
+        the agent's name";
     let none_else = Some(AdditionalProperties::<Schema>::FreeForm(false));
     let heading = || {
         ObjectBuilder::new()

@@ -9,9 +9,9 @@ use utoipa::openapi::{Ref, RefOr};
 use super::INT64_MAX;
 use blackboard_board::{AGENT_STATES_MAX, LABEL_BYTES_MAX, Status};
 
-/// The logs that may have their own limit; `memory` covers every agent's memory.
-pub(crate) const BOUNDED: [&str; 5] =
-    ["questions", "requests", "trajectories", "screenshots", "memory"];
+/// The logs that may have their own limit; `memory` and `messages` cover those of every agent.
+pub(crate) const BOUNDED: [&str; 6] =
+    ["questions", "requests", "trajectories", "screenshots", "memory", "messages"];
 
 /// The pattern of an age. The server accepts a little more: up to 36500d, in any unit.
 const AGE: &str =
@@ -22,16 +22,16 @@ const SIZE: &str = "^0*[1-9][0-9]{0,5}(B|KiB|MiB|GiB|TiB)$";
 
 /// The schema of the maximum number of items.
 pub(crate) fn max_items() -> Schema {
-    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory, or \
-        one for each of them; unlimited if absent";
+    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory but \
+        not for messages, or one for each of them; unlimited if absent";
     let each = each(&Type::Integer.into());
     OneOfBuilder::new().description(Some(told)).item(count(Type::Integer)).item(each).into()
 }
 
 /// The schema of a new maximum number of items.
 pub(crate) fn max_items_patch() -> Schema {
-    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory, or \
-        one for each of them, unlimited for an absent one; null is unlimited";
+    let told = "The maximum number of items in a log; the oldest are removed. A number for every log and memory but \
+        not for messages, or one for each of them, unlimited for an absent one; null is unlimited";
     let null = ObjectBuilder::new().schema_type(Type::Null);
     let each = each(&SchemaType::from_iter([Type::Integer, Type::Null]));
     let any = OneOfBuilder::new().item(null).item(count(Type::Integer)).item(each);

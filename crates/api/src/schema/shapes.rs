@@ -43,7 +43,7 @@ pub const WAIT: &str =
     "^0*([0-9]{1,4}ms|[1-5][0-9]{4}ms|60000ms|[0-9]s|[1-5][0-9]s|60s|[01]m|0h|0d)$";
 
 /// The pattern of a part of a session, by its address within the session.
-pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/memory)?)?|state(/([^/,~]|~[01])+)*)$";
+pub(crate) const PART: &str = "^(questions|requests|trajectories|screenshots|agents(/[^/,]+(/(memory|messages))?)?|state(/([^/,~]|~[01])+)*)$";
 
 /// The pattern of a percent-encoded name.
 pub const ENCODED_NAME: &str = r"^([!-$&-.0-~]|%[0-9A-Fa-f]{2})+$";

@@ -190,6 +190,10 @@ impl Writer<'_> {
                 self.ranges("ranges", ranges);
             }
             LogChange::Updated { seq, item } => self.updated(log, *seq, item),
+            LogChange::Acked { seq } => {
+                self.text("log", &log_path(log));
+                self.number("seq", seq.0);
+            }
         }
     }
 

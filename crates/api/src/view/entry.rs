@@ -256,6 +256,10 @@ pub struct EntryBody<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     past_attempts: Vec<AttemptBody<'a>>,
+    /// The time when its owner acknowledged a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<String>, format = DateTime)]
+    acked_at: Option<Shown<Timestamp>>,
     /// The item, as it was sent.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     item: &'a RawValue,
@@ -273,7 +277,7 @@ impl<'a> EntryBody<'a> {
 
     /// Creates the envelope of an entry, without the item.
     fn of(entry: &'a Entry, expires_at: Option<Timestamp>) -> Self {
-        let Entry { seq, revision, at, agent, updated, work, task, .. } = entry;
+        let Entry { seq, revision, at, agent, updated, work, task, acked_at, .. } = entry;
         let task = task.as_deref();
         let plan = task.map(|task| &task.plan);
         Self {
@@ -303,6 +307,7 @@ impl<'a> EntryBody<'a> {
             attempts: plan.and_then(|plan| plan.attempts),
             failures: task.and_then(Task::failures_of_attempts),
             past_attempts: task.map(AttemptBody::all).unwrap_or_default(),
+            acked_at: acked_at.map(Shown),
             item: RawValue::NULL,
             image: None,
         }

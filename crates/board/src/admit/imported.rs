@@ -108,7 +108,7 @@ fn check_work(changes: &[Change]) -> Result<(), Foreign> {
 pub(crate) fn check_size(board: &Board) -> Result<(), Foreign> {
     check(board.state.bytes() <= STATE_BYTES_MAX, "the state")?;
     check(board.blobs.len() <= BLOBS_MAX, "the number of blobs")?;
-    check(board.agents.len().max(board.memories.len()) <= AGENTS_MAX, "the number of agents")
+    check(board.agents_known() <= AGENTS_MAX, "the number of agents")
 }
 
 /// Checks a board that was imported as a base. `now` is this server's time.
@@ -124,7 +124,7 @@ pub(crate) fn check_foreign(board: &Board, now: Timestamp) -> Result<(), Foreign
         .into_iter()
         .try_for_each(|at| bounds.past(at))?;
     check_settings(&life.settings, &life.labels)?;
-    for log in board.logs.iter().chain(board.memories.values()) {
+    for log in board.all_logs() {
         log.iter().try_for_each(|entry| bounds.check_entry(entry))?;
     }
     board.agents.values().try_for_each(|agent| bounds.check_agent(agent))?;
@@ -280,6 +280,7 @@ impl Bounds {
         check_item(&entry.item)?;
         self.past(entry.at)?;
         entry.updated.as_ref().map_or(Ok(()), |updated| self.past(updated.at))?;
+        entry.acked_at.map_or(Ok(()), |at| self.past(at))?;
         if let Some(task) = entry.task.as_deref() {
             self.check_task(task)?;
         }

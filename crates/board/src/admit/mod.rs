@@ -266,6 +266,13 @@ fn admit_log(board: &Board, log: &LogName, change: &LogChange) -> Result<(), Mis
         LogChange::Cleared => Ok(()),
         LogChange::Removed { ranges } => admit_ranges(board, log, ranges),
         LogChange::Updated { seq, .. } => admit_entry(board, log, *seq),
+        LogChange::Acked { seq } => {
+            admit_entry(board, log, *seq)?;
+            let entry = board.log(log).and_then(|log| log.get(*seq));
+            let is_unacked = entry.is_some_and(|entry| entry.acked_at.is_none());
+            let fits = is_unacked && matches!(log, LogName::Messages(_));
+            if fits { Ok(()) } else { Err(Misfit::Entry { log: log.clone(), seq: *seq }) }
+        }
     }
 }
 

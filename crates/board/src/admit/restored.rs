@@ -62,6 +62,9 @@ fn is_free(log: &LogName, entry: &Entry) -> bool {
     let is_in_review = matches!(entry.work.as_deref(), Some(Work::InReview(_)));
     let fits = |task: &Task| task.is_sound(entry.seq) && (is_in_review || task.cancel.is_none());
     let is_task = *log == LogName::Requests && entry.task.as_deref().is_none_or(fits);
+    if entry.acked_at.is_some() && !matches!(log, LogName::Messages(_)) {
+        return false;
+    }
     if !is_task && entry.task.is_some() {
         return false;
     }

@@ -56,7 +56,7 @@ pub enum Command {
     State(StatePath, Edit),
     /// Changes an agent.
     Agent(AgentName, AgentCommand),
-    /// Removes all agents and empties all memories.
+    /// Removes all agents and empties all of their logs.
     RemoveAgents,
     /// Changes the claim or the result of a request.
     Request(Seq, RequestCommand),
@@ -86,6 +86,13 @@ pub enum Command {
         from: Rank,
         /// The time to live of the claim.
         ttl: Ttl,
+    },
+    /// Acknowledges a message.
+    Ack {
+        /// The agent that the message was sent to, by default the author.
+        agent: Option<AgentName>,
+        /// The message.
+        message: Seq,
     },
     /// Changes a checkpoint.
     Checkpoint(CheckpointName, CheckpointCommand),
@@ -204,7 +211,7 @@ pub enum AgentCommand {
         /// A merge patch (RFC 7396), an object.
         patch: Item,
     },
-    /// Removes the agent and empties its memory.
+    /// Removes the agent and empties its logs.
     Remove,
 }
 

@@ -7,6 +7,7 @@ use crate::log::Entry;
 use crate::model::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
 use crate::model::blob::BLOBS_MAX;
 use crate::model::checkpoint::CHECKPOINTS_MAX;
+use crate::model::messages::UNACKED_MAX;
 use crate::model::tasks::caps::Cap;
 use crate::state::{STATE_BYTES_MAX, StatePath, StateValue};
 use crate::values::task::DEPENDANTS_MAX;
@@ -167,9 +168,15 @@ pub enum Rejected {
     },
     /// The session has the maximum number of agents.
     #[error(
-        "the session has reached its limit of {AGENTS_MAX} agents; removed agents count while their memory exists"
+        "the session has reached its limit of {AGENTS_MAX} agents; removed agents count while their memory or messages exist"
     )]
     TooManyAgents,
+    /// An agent has the maximum number of unacknowledged messages.
+    #[error("{agent} has reached the limit of {UNACKED_MAX} unacknowledged messages")]
+    TooManyUnacked {
+        /// The agent.
+        agent: AgentName,
+    },
     /// The operation needs an agent.
     #[error("this operation needs an agent; name it in X-Agent-ID")]
     AgentRequired,
@@ -523,9 +530,10 @@ impl Rejected {
             | Self::AgentField { .. } => Code::InvalidField,
             Self::Item(invalid) => invalid.code(),
             Self::ProfileTooLarge { .. } => Code::ItemTooLarge,
-            Self::StateFull { .. } | Self::TooManyAgents | Self::TooManyCheckpoints => {
-                Code::SessionFull
-            }
+            Self::StateFull { .. }
+            | Self::TooManyAgents
+            | Self::TooManyUnacked { .. }
+            | Self::TooManyCheckpoints => Code::SessionFull,
             Self::NoAgent { .. } => Code::AgentNotFound,
             Self::IllegalTransition { .. }
             | Self::AlreadyFailed { .. }

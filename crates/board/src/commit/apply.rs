@@ -19,7 +19,7 @@ use crate::model::open_questions::Asked;
 use crate::model::settings::{Labels, Settings};
 use crate::model::tasks::Tasks;
 use crate::{
-    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, SessionName, StatePath,
+    AgentName, Board, CheckpointName, Digest, Json, LogName, Revision, Seq, SessionName, StatePath,
 };
 
 /// Applies a commit to the board.
@@ -109,17 +109,25 @@ fn apply_log(board: &mut Board, log: &LogName, change: &LogChange, stamp: Stamp<
             if *log == LogName::Requests {
                 board.add_tasks(*first, items.len());
             }
+            if let LogName::Messages(agent) = log {
+                board.unacked.add(agent, (first.0..).map(Seq).take(items.len()));
+            }
         }
         LogChange::Cleared => clear(board, log, stamp),
         LogChange::Removed { ranges } => remove(board, log, ranges, stamp),
         LogChange::Updated { seq, item } => {
             if *log == LogName::Questions {
-                board.asked.update(*seq, item);
-            }
-            if *log == LogName::Requests {
+                board.edit_question(*seq, |log| log.update(*seq, item, stamp));
+            } else if *log == LogName::Requests {
                 board.edit_requests(*seq, |log| log.update(*seq, item, stamp));
             } else {
                 board.edit_log(log, |log| log.update(*seq, item, stamp));
+            }
+        }
+        LogChange::Acked { seq } => {
+            board.edit_log(log, |log| log.acknowledge(*seq, stamp));
+            if let LogName::Messages(agent) = log {
+                board.unacked.remove(agent, &[SeqRange { first: *seq, last: *seq }]);
             }
         }
     }
@@ -170,6 +178,7 @@ fn clear(board: &mut Board, log: &LogName, stamp: Stamp<'_>) {
     if *log == LogName::Questions {
         board.asked = Asked::default();
     }
+    board.clear_unacked(log);
     board.edit_log(log, |log| log.clear(stamp.revision));
 }
 
@@ -180,7 +189,10 @@ fn remove(board: &mut Board, log: &LogName, ranges: &[SeqRange], stamp: Stamp<'_
         awaited = board.tasks.remove_ranges(ranges, requests);
     }
     if *log == LogName::Questions {
-        board.asked.remove(ranges);
+        board.forget_questions(ranges);
+    }
+    if let LogName::Messages(agent) = log {
+        board.unacked.remove(agent, ranges);
     }
     board.edit_log(log, |log| log.remove(ranges, stamp.revision));
     awaited.into_iter().for_each(|request| unblock(board, request, stamp));
@@ -206,9 +218,10 @@ fn remove_agent(board: &mut Board, name: &AgentName, stamp: Stamp<'_>) {
         board.bytes -= agent.profile.item().bytes();
         board.agents_changed = stamp.revision;
     }
-    let memory = LogName::Memory(name.clone());
-    if board.log(&memory).is_some_and(|log| !log.is_empty()) {
-        board.edit_log(&memory, |log| log.clear(stamp.revision));
+    for log in LogName::owned_by(name) {
+        if board.log(&log).is_some_and(|log| !log.is_empty()) {
+            clear(board, &log, stamp);
+        }
     }
 }
 

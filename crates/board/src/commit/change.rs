@@ -133,6 +133,11 @@ pub enum LogChange {
         /// The new item.
         item: Item,
     },
+    /// A message was acknowledged.
+    Acked {
+        /// The message.
+        seq: Seq,
+    },
 }
 
 /// A change of the state at a path.
@@ -172,7 +177,7 @@ pub enum AgentChange {
         /// The whole profile.
         profile: Profile,
     },
-    /// The agent was removed, and its memory emptied.
+    /// The agent was removed, and its memory and messages emptied.
     Removed,
 }
 

@@ -3,8 +3,6 @@
 //! Views, filters, rights and the search read a change by its facts, so that a new kind is one more row. Only the rules
 //! (`apply`, `admit`), the stored form and the JSON of a change know each kind.
 
-use std::borrow::Cow::{self, Borrowed, Owned};
-
 use super::restored::Restored;
 use super::{
     AgentChange, Change, CheckpointChange, LogChange, Note, RequestChange, SessionChange,
@@ -52,8 +50,8 @@ pub enum Part<'a> {
     Merged(&'a StatePath, &'a Json),
     /// An agent.
     Agent(&'a AgentName),
-    /// An agent with its memory.
-    AgentWithMemory(&'a AgentName),
+    /// An agent with its logs.
+    AgentWithLogs(&'a AgentName),
 }
 
 /// The contents of a change, which came from outside.
@@ -93,7 +91,9 @@ pub enum Indexed<'a> {
     /// Removed entries of a log.
     Removed(&'a LogName, &'a [SeqRange]),
     /// All entries of a log, which were removed.
-    Cleared(Cow<'a, LogName>),
+    Cleared(&'a LogName),
+    /// All entries of an agent's logs, which were removed.
+    ClearedOf(&'a AgentName),
 }
 
 /// The facts of a change that has no effect and no contents.
@@ -144,7 +144,7 @@ kinds! {
         indexed: Indexed::Entries(log, *first, items.len())
     };
     "cleared": Change::Log(log, LogChange::Cleared) => {
-        part: Part::Log(log), indexed: Indexed::Cleared(Borrowed(log)), removes: true
+        part: Part::Log(log), indexed: Indexed::Cleared(log), removes: true
     };
     "removed": Change::Log(log, LogChange::Removed { ranges }) => {
         part: Part::Log(log), indexed: Indexed::Removed(log, ranges), removes: true
@@ -154,6 +154,7 @@ kinds! {
         contents: Contents::Items(std::slice::from_ref(item)),
         indexed: Indexed::Entries(log, *seq, 1)
     };
+    "acked": Change::Log(log, LogChange::Acked { .. }) => { part: Part::Log(log) };
     "state_put": Change::State(path, StateChange::Put { value, expires_at }) => {
         part: Part::State(path),
         contents: Contents::Value(path.name(), value),
@@ -175,8 +176,8 @@ kinds! {
         part: Part::Agent(agent), contents: Contents::Profile(profile)
     };
     "agent_removed": Change::Agent(agent, AgentChange::Removed) => {
-        part: Part::AgentWithMemory(agent),
-        indexed: Indexed::Cleared(Owned(LogName::Memory(agent.clone()))),
+        part: Part::AgentWithLogs(agent),
+        indexed: Indexed::ClearedOf(agent),
         removes: true
     };
     "claimed": Change::Request(_, RequestChange::Claimed { expires_at, .. }) => {
@@ -262,7 +263,7 @@ impl Part<'_> {
             | Self::State(_)
             | Self::Merged(..)
             | Self::Agent(_)
-            | Self::AgentWithMemory(_) => false,
+            | Self::AgentWithLogs(_) => false,
         }
     }
 

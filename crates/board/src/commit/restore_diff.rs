@@ -36,9 +36,9 @@ impl Board {
     }
 
     fn logs_difference(&self, then: &Self, stamp: Stamp<'_>) -> Vec<(LogName, RestoredLog)> {
-        let memories = self.memories.keys().cloned().map(LogName::Memory);
+        let owned = self.owned_logs().map(|(name, _)| name);
         let (mut logs, none) = (Vec::new(), Log::default());
-        for name in LogName::BOARD.into_iter().chain(memories) {
+        for name in LogName::BOARD.into_iter().chain(owned) {
             let now = self.log(&name).unwrap_or(&none);
             let then = then.log(&name).unwrap_or(&none);
             if now.changed() == then.changed() {
@@ -85,12 +85,14 @@ fn log_difference(now: &Log, then: &Log, stamp: Stamp<'_>) -> RestoredLog {
     RestoredLog { removed: ranges(now, &removed), entries }
 }
 
-/// Returns an entry as it was, without a claim. The claims of then and of now count as released.
+/// Returns an entry as it was, without a claim. The claims of then and of now count as released. A message stays
+/// acknowledged.
 fn restored(now: Option<&Entry>, then: &Entry, stamp: Stamp<'_>) -> Entry {
     fn claim(entry: &Entry) -> Option<&Claim> {
         entry.work.as_deref().and_then(Work::claim)
     }
-    let mut entry = Entry { revision: stamp.revision, ..then.freed(stamp.at) };
+    let acked_at = now.and_then(|now| now.acked_at).or(then.acked_at);
+    let mut entry = Entry { revision: stamp.revision, acked_at, ..then.freed(stamp.at) };
     let ended = now.and_then(claim);
     let known = claim(then).map(|claim| claim.fence);
     if let Some(claim) = ended.filter(|claim| Some(claim.fence) != known) {
@@ -120,7 +122,11 @@ fn is_same_entry(now: &Entry, then: &Entry) -> bool {
         // The work that a claim of then leaves, if it was cancelled.
         let then = then.freed(then.at);
         let work = now.work.as_deref().filter(|work| !work.is_open());
-        (now.at, &now.agent, &now.updated) == (then.at, &then.agent, &then.updated)
+        // An acknowledgement stays, so it is no difference.
+        let is_ack = now.acked_at.is_some()
+            && now.acked_at == now.updated.as_deref().map(|updated| updated.at);
+        (now.at, &now.agent) == (then.at, &then.agent)
+            && (is_ack || now.updated == then.updated)
             && work == then.work.as_deref()
             && unreleased(now) == unreleased(&then)
             && now.item == then.item

@@ -48,6 +48,7 @@ pub(crate) fn restore(board: &mut Board, restored: &Restored, stamp: Stamp<'_>) 
     for (name, log) in &restored.logs {
         board.keep_images(log.entries.iter().map(|entry| &entry.item));
         board.edit_log(name, |own| own.put_back(&log.removed, &log.entries, stamp.revision));
+        board.find_unacked(name);
     }
     let cancelled = end_open_claims(board, stamp);
     restore_tasks(board, restored);
@@ -87,8 +88,8 @@ fn restore_asked(board: &mut Board, restored: &Restored) {
     if restored.logs.iter().any(|(log, _)| *log == LogName::Questions) {
         board.asked = Asked::of(questions);
     } else {
-        let open = std::mem::take(&mut board.asked).open;
-        board.asked.open = open;
+        let Asked { open, answered, .. } = std::mem::take(&mut board.asked);
+        board.asked = Asked { open, answered, ..Asked::default() };
     }
     for (question, until) in &restored.awaited {
         board.asked.wait(SeqRange { first: *question, last: *question }, until);

@@ -96,20 +96,27 @@ impl Draft<'_> {
     fn put_profile(&mut self, agent: &AgentName, profile: Profile) -> Result<(), Rejected> {
         let board = &self.board;
         let known = board.agents.contains_key(agent) || board.memories.contains_key(agent);
-        if !known && board.agents.len().max(board.memories.len()) >= AGENTS_MAX {
+        if !known && board.agents_known() >= AGENTS_MAX {
             return Err(Rejected::TooManyAgents);
         }
         self.change(Change::Agent(agent.clone(), AgentChange::Put { profile }));
         Ok(())
     }
 
-    /// Registers the agent of a memory at the first write to the memory.
+    /// Registers the agent of a memory at the first write to the memory. A message registers nobody.
     pub(super) fn register(&mut self, log: &LogName) -> Result<(), Rejected> {
         match log {
+            LogName::Messages(agent)
+                if !self.board.messages.contains_key(agent)
+                    && self.board.agents_known() >= AGENTS_MAX =>
+            {
+                Err(Rejected::TooManyAgents)
+            }
             LogName::Memory(agent) if !self.board.agents.contains_key(agent) => {
                 self.put_profile(agent, Profile::first())
             }
             LogName::Memory(_)
+            | LogName::Messages(_)
             | LogName::Questions
             | LogName::Requests
             | LogName::Trajectories
@@ -131,9 +138,9 @@ impl Draft<'_> {
         for agent in agents {
             self.change(Change::Agent(agent, AgentChange::Removed));
         }
-        // Memories may be older than the registration of agents.
-        let full = self.board.memories.iter().filter(|(_, memory)| !memory.is_empty());
-        let full: Vec<LogName> = full.map(|(agent, _)| LogName::Memory(agent.clone())).collect();
+        // Memories may be older than the registration of agents, and a message registers nobody.
+        let full = self.board.owned_logs().filter(|(_, log)| !log.is_empty());
+        let full: Vec<LogName> = full.map(|(log, _)| log).collect();
         full.into_iter().for_each(|log| self.change(Change::Log(log, LogChange::Cleared)));
         Answer::Removed { count }
     }

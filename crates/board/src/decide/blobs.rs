@@ -95,6 +95,7 @@ fn texts(command: &Command) -> Vec<Text<'_>> {
         | Command::Session(_)
         | Command::Board(BoardCommand::Clear { .. })
         | Command::Log(_, LogCommand::Remove { .. } | LogCommand::DeleteEntry { .. })
+        | Command::Ack { .. }
         | Command::State(_, Edit::Add(_) | Edit::Remove)
         | Command::Agent(..)
         | Command::RemoveAgents

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::history::find_checkpoint;
-use super::logs::find_entry;
+use super::logs::{find_entry, inbox};
 use super::requests::check_fence;
 use crate::command::rejected::{Current, Rejected};
 use crate::command::{
@@ -25,10 +25,10 @@ struct Target {
 impl Target {
     const ABSENT: Self = Self { exists: false, version: None, current: None };
 
-    fn of(board: &Board, command: &Command) -> Result<Self, Rejected> {
+    fn of(board: &Board, write: &Write) -> Result<Self, Rejected> {
         let exists = board.life.is_some();
         let whole = |version| Self { exists, version: Some(version), current: None };
-        Ok(match command {
+        Ok(match &write.command {
             Command::Session(SessionCommand::PutBlob { sha256, .. }) => {
                 Self { exists: board.blob(sha256).is_some(), ..whole(board.blobs_version()) }
             }
@@ -81,6 +81,10 @@ impl Target {
             Command::Question(question, _) => {
                 Self::entry(board, find_entry(board, &LogName::Questions, *question)?)
             }
+            Command::Ack { agent, message } => {
+                let log = inbox(agent.as_ref(), write.terms.author.as_ref())?;
+                Self::entry(board, find_entry(board, &log, *message)?)
+            }
         })
     }
 
@@ -111,7 +115,7 @@ impl Target {
 /// Checks the write's condition and returns true if the target exists. A missing entry is refused before any
 /// condition is evaluated (RFC 9110, section 13.2.1).
 pub(super) fn check_condition(board: &Board, write: &Write) -> Result<bool, Rejected> {
-    let target = Target::of(board, &write.command)?;
+    let target = Target::of(board, write)?;
     meets(board, &write.terms.condition, &target)?;
     Ok(target.exists)
 }

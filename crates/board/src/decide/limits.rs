@@ -4,6 +4,7 @@ use crate::command::Moment;
 use crate::command::rejected::Rejected;
 use crate::commit::{COMMIT_ITEMS_MAX, Change, LogChange, RequestChange, SessionChange};
 use crate::model::blob::BLOBS_MAX;
+use crate::model::messages::UNACKED_MAX;
 use crate::model::settings::LABELS_MAX;
 use crate::{Board, LogName};
 
@@ -44,10 +45,25 @@ pub(crate) fn check(
     if bytes > max && bytes > before.image_bytes {
         return Err(Rejected::ImagesFull { bytes, max });
     }
+    check_unacked(before, after, changes)?;
     if after.blobs.len() > BLOBS_MAX && after.blobs.len() > before.blobs.len() {
         return Err(Rejected::TooManyBlobs);
     }
     check_budget(before, after, changes)
+}
+
+/// Refuses messages to an agent that has too many unacknowledged ones.
+fn check_unacked(before: &Board, after: &Board, changes: &[Change]) -> Result<(), Rejected> {
+    for change in changes {
+        let Change::Log(LogName::Messages(agent), LogChange::Appended { .. }) = change else {
+            continue;
+        };
+        let unacked = after.unacked().count(agent);
+        if unacked > UNACKED_MAX && unacked > before.unacked().count(agent) {
+            return Err(Rejected::TooManyUnacked { agent: agent.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses new steps and claims once the costs of all agents have passed the session's budget. A claim may be renewed.

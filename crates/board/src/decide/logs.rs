@@ -8,7 +8,7 @@ use crate::command::{Answer, Edit, Which};
 use crate::commit::{Change, LogChange, StateChange};
 use crate::log::{Entry, Log, LogName, SeqRange, ranges};
 use crate::state::StatePath;
-use crate::{Board, Item, Json, Revision, Seq, json};
+use crate::{AgentName, Board, Item, Json, Revision, Seq, json};
 
 impl Draft<'_> {
     pub(super) fn append(&mut self, log: &LogName, items: &[Item]) -> Result<Answer, Rejected> {
@@ -164,9 +164,30 @@ impl Draft<'_> {
         Ok(Answer::Removed { count: 1 })
     }
 
+    /// Acknowledges a message. Only the first time counts.
+    pub(super) fn acknowledge(
+        &mut self,
+        agent: Option<&AgentName>,
+        message: Seq,
+    ) -> Result<Answer, Rejected> {
+        let log = inbox(agent, self.stamp.agent)?;
+        if find_entry(&self.board, &log, message)?.acked_at.is_none() {
+            self.change(Change::Log(log, LogChange::Acked { seq: message }));
+        }
+        Ok(Answer::Done)
+    }
+
     fn next_seq(&self, log: &LogName) -> Seq {
         self.board.log(log).map_or(Seq(1), Log::next_seq)
     }
+}
+
+/// Returns the messages to an agent, by default to the author.
+pub(super) fn inbox(
+    agent: Option<&AgentName>,
+    author: Option<&AgentName>,
+) -> Result<LogName, Rejected> {
+    agent.or(author).cloned().map(LogName::Messages).ok_or(Rejected::AgentRequired)
 }
 
 pub(super) fn find_entry<'a>(

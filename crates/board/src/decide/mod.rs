@@ -211,6 +211,7 @@ impl<'a> Draft<'a> {
                 self.put_entry(log, *seq, item, *basis)
             }
             Command::Log(log, LogCommand::DeleteEntry { seq }) => self.delete_entry(log, *seq),
+            Command::Ack { agent, message } => self.acknowledge(agent.as_ref(), *message),
             Command::Board(BoardCommand::Replace { logs, state }) => {
                 self.replace_board(logs, state.as_ref())
             }
@@ -322,6 +323,7 @@ fn may_make_session(command: &Command, policy: &Policy) -> bool {
         | Command::Request(_, _)
         | Command::ClaimNext { .. }
         | Command::Question(_, _)
+        | Command::Ack { .. }
         | Command::Checkpoint(_, _) => false,
     }
 }

@@ -68,8 +68,8 @@ impl Draft<'_> {
     }
 
     fn evict_everywhere(&mut self) {
-        let memories = self.board.memories.keys().cloned().map(LogName::Memory);
-        let logs: Vec<LogName> = LogName::BOARD.into_iter().chain(memories).collect();
+        let owned = self.board.owned_logs().map(|(log, _)| log);
+        let logs: Vec<LogName> = LogName::BOARD.into_iter().chain(owned).collect();
         logs.iter().for_each(|log| self.evict(log));
     }
 }

@@ -35,6 +35,7 @@ impl Log {
                 updated: None,
                 work: None,
                 task: None,
+                acked_at: None,
                 item: item.clone(),
             };
             self.push_of(Arc::new(entry), left);
@@ -61,6 +62,11 @@ impl Log {
         let entry = Entry { revision, ..Entry::clone(entry) };
         self.set(self.ordinal(seq), Arc::new(entry));
         self.changed = revision;
+    }
+
+    /// Records that a message was acknowledged.
+    pub(crate) fn acknowledge(&mut self, seq: Seq, stamp: Stamp<'_>) {
+        self.change(seq, stamp, |entry| entry.acked_at = Some(stamp.at));
     }
 
     /// Changes an entry, which gets the stamp.

@@ -62,6 +62,8 @@ pub struct Filter {
     pub pending: bool,
     /// True to accept only requests whose results wait for a verdict. Other logs are not filtered.
     pub in_review: bool,
+    /// True to accept only messages that are not acknowledged. Other logs are not filtered.
+    pub unacked: bool,
 }
 
 /// A search text under Unicode's full case folding, in one normal form.
@@ -113,7 +115,10 @@ impl Filter {
         let pending = match log {
             LogName::Questions => Some(Mark::of(OPEN, "")),
             LogName::Requests => Some(Mark::of(FREE, "")),
-            LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => None,
+            LogName::Trajectories
+            | LogName::Screenshots
+            | LogName::Memory(_)
+            | LogName::Messages(_) => None,
         };
         let pending = pending.filter(|_| self.pending).map(|pending| vec![pending]);
         let texts =
@@ -132,6 +137,7 @@ impl Filter {
             && self.contains.as_ref().is_none_or(|text| contains(log, item, text))
             && (!self.pending || is_pending(log, entry))
             && (!self.in_review || *log != LogName::Requests || is_in_review(entry))
+            && (!self.unacked || entry.acked_at.is_none() || !matches!(log, LogName::Messages(_)))
     }
 }
 
@@ -198,7 +204,10 @@ fn is_pending(log: &LogName, entry: &Entry) -> bool {
     match log {
         LogName::Questions => is_open(&entry.item),
         LogName::Requests => entry.is_claimable(),
-        LogName::Trajectories | LogName::Screenshots | LogName::Memory(_) => true,
+        LogName::Trajectories
+        | LogName::Screenshots
+        | LogName::Memory(_)
+        | LogName::Messages(_) => true,
     }
 }
 

@@ -46,6 +46,8 @@ pub enum LogName {
     Screenshots,
     /// The memory of one agent, with the agent's own steps.
     Memory(AgentName),
+    /// The messages that others send to one agent.
+    Messages(AgentName),
 }
 
 impl LogName {
@@ -57,6 +59,21 @@ impl LogName {
     #[must_use]
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Trajectories | Self::Memory(_))
+    }
+
+    /// Returns the agent that the log belongs to, which alone reads and changes it, or `None` for a log of the board.
+    #[must_use]
+    pub const fn owner(&self) -> Option<&AgentName> {
+        match self {
+            Self::Memory(agent) | Self::Messages(agent) => Some(agent),
+            Self::Questions | Self::Requests | Self::Trajectories | Self::Screenshots => None,
+        }
+    }
+
+    /// Returns the logs that belong to this agent.
+    #[must_use]
+    pub fn owned_by(agent: &AgentName) -> [Self; 2] {
+        [Self::Memory(agent.clone()), Self::Messages(agent.clone())]
     }
 
     /// Returns the board's log with this name.
@@ -80,6 +97,7 @@ impl fmt::Display for LogName {
             Self::Trajectories => f.write_str("trajectories"),
             Self::Screenshots => f.write_str("screenshots"),
             Self::Memory(agent) => write!(f, "the memory of {agent}"),
+            Self::Messages(agent) => write!(f, "the messages to {agent}"),
         }
     }
 }
@@ -104,6 +122,8 @@ pub struct Entry {
     pub work: Option<Box<Work>>,
     /// The plan of a request that has one, and how far it is.
     pub task: Option<Box<Task>>,
+    /// The time when its owner acknowledged a message.
+    pub acked_at: Option<Timestamp>,
     /// The item.
     pub item: Item,
 }
@@ -277,6 +297,13 @@ impl Log {
     #[must_use]
     pub fn count_through(&self, seq: Seq) -> usize {
         distance(self.begin, self.ordinal(Seq(seq.0.saturating_add(1))))
+    }
+
+    /// Iterates over the entries in a range of seqs, oldest first.
+    pub(crate) fn range(&self, range: SeqRange) -> impl Iterator<Item = &Arc<Entry>> {
+        let first = self.count_through(Seq(range.first.0.saturating_sub(1)));
+        let entries = (first..).map_while(|place| self.at(place));
+        entries.take_while(move |entry| entry.seq <= range.last)
     }
 
     /// Iterates over all entries, oldest first.

@@ -88,6 +88,7 @@ impl Model {
             updated,
             work,
             task: None,
+            acked_at: None,
             item,
         }
     }

@@ -49,7 +49,7 @@ impl Board {
     /// not.
     #[must_use]
     pub fn named_blobs(&self) -> BTreeSet<Digest> {
-        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
+        let entries = self.all_logs().flat_map(Log::iter);
         let texts = entries.flat_map(|entry| entry.texts());
         let state = std::iter::once(Cow::Owned(self.state.text()));
         let all = texts.map(Cow::Borrowed).chain(state);

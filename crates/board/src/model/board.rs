@@ -11,6 +11,7 @@ use super::agent::Agent;
 use super::blob::Blob;
 use super::checkpoint::Checkpoint;
 use super::idempotency::{Kept, Keys};
+use super::messages::Unacked;
 use super::open_questions::Asked;
 use super::settings::{Labels, Settings};
 use super::tasks::Tasks;
@@ -34,6 +35,9 @@ pub struct Board {
     pub(crate) logs: [Log; 4],
     /// The memories by agent. A removed agent's empty memory is retained, so that its seqs are not reused.
     pub(crate) memories: OrdMap<AgentName, Log>,
+    /// The messages by agent. As of memories, an empty log is retained.
+    pub(crate) messages: OrdMap<AgentName, Log>,
+    pub(crate) unacked: Unacked,
     pub(crate) state: State,
     pub(crate) agents: OrdMap<AgentName, Agent>,
     /// The revision at which an agent was last registered, changed or removed.
@@ -51,8 +55,10 @@ pub struct Board {
     pub(crate) images: OrdMap<Digest, u64>,
     /// The uploaded ones among the images.
     pub(crate) blobs: OrdMap<Digest, Blob>,
-    /// The number of entries in the logs and memories.
+    /// The number of entries in all logs.
     pub(crate) entries: u64,
+    /// The number of messages among them.
+    pub(crate) message_entries: u64,
     pub(crate) bytes: u64,
     pub(crate) image_bytes: u64,
     /// The sum of the memories' costs.
@@ -104,6 +110,8 @@ impl Board {
             life: None,
             logs: Default::default(),
             memories: OrdMap::new(),
+            messages: OrdMap::new(),
+            unacked: Unacked::default(),
             state: State::default(),
             agents: OrdMap::new(),
             agents_changed: Revision::default(),
@@ -117,6 +125,7 @@ impl Board {
             images: OrdMap::new(),
             blobs: OrdMap::new(),
             entries: 0,
+            message_entries: 0,
             bytes: 0,
             image_bytes: 0,
             cost: Cost::default(),
@@ -193,12 +202,13 @@ impl Board {
         Self { id, oldest, keys, images, blobs, image_bytes, ..self.clone() }
     }
 
-    /// Returns the board with the memories of all other agents cleared.
+    /// Returns the board with the memories of all other agents, and the messages to them, cleared.
     #[must_use]
     pub fn remembering_only(&self, own: &AgentName) -> Self {
         let mut board = self.clone();
-        for agent in self.memories.keys().filter(|agent| *agent != own) {
-            board.edit_log(&LogName::Memory(agent.clone()), |log| log.clear(self.revision));
+        for (log, _) in self.owned_logs().filter(|(log, _)| log.owner() != Some(own)) {
+            board.edit_log(&log, |log| log.clear(self.revision));
+            board.clear_unacked(&log);
         }
         board
     }
@@ -227,7 +237,7 @@ impl Board {
         self.life.as_ref()
     }
 
-    /// Returns a log, or `None` for the memory of an agent that never wrote to it.
+    /// Returns a log, or `None` for an agent's log that nobody ever wrote to.
     #[must_use]
     pub fn log(&self, name: &LogName) -> Option<&Log> {
         let [questions, requests, trajectories, screenshots] = &self.logs;
@@ -237,10 +247,11 @@ impl Board {
             LogName::Trajectories => Some(trajectories),
             LogName::Screenshots => Some(screenshots),
             LogName::Memory(agent) => self.memories.get(agent),
+            LogName::Messages(agent) => self.messages.get(agent),
         }
     }
 
-    /// Returns a log to change, or `None` for the memory of an agent that never wrote to it.
+    /// Returns a log to change, or `None` for an agent's log that nobody ever wrote to.
     pub(crate) fn log_mut(&mut self, name: &LogName) -> Option<&mut Log> {
         let [questions, requests, trajectories, screenshots] = &mut self.logs;
         match name {
@@ -249,15 +260,21 @@ impl Board {
             LogName::Trajectories => Some(trajectories),
             LogName::Screenshots => Some(screenshots),
             LogName::Memory(agent) => self.memories.get_mut(agent),
+            LogName::Messages(agent) => self.messages.get_mut(agent),
         }
     }
 
-    /// Edits a log and updates the counts of entries and bytes. An agent's first entry creates its memory.
+    /// Edits a log and updates the counts of entries and bytes. The first entry creates an agent's log.
     pub(crate) fn edit_log(&mut self, name: &LogName, change: impl FnOnce(&mut Log)) {
         if let LogName::Memory(agent) = name
             && !self.memories.contains_key(agent)
         {
             self.memories.insert(agent.clone(), Log::default().with_costs());
+        }
+        if let LogName::Messages(agent) = name
+            && !self.messages.contains_key(agent)
+        {
+            self.messages.insert(agent.clone(), Log::default());
         }
         let Some(log) = self.log_mut(name) else { return };
         let (bytes, entries, cost) = (log.bytes(), log.len(), log.cost());
@@ -267,6 +284,9 @@ impl Board {
         self.entries = self.entries - entries as u64 + entries_after as u64;
         if let LogName::Memory(_) = name {
             self.cost = self.cost - cost + cost_after;
+        }
+        if let LogName::Messages(_) = name {
+            self.message_entries = self.message_entries - entries as u64 + entries_after as u64;
         }
     }
 
@@ -315,6 +335,30 @@ impl Board {
         &self.memories
     }
 
+    /// Returns the messages by agent, also to agents that were never registered.
+    #[must_use]
+    pub fn messages(&self) -> &OrdMap<AgentName, Log> {
+        &self.messages
+    }
+
+    /// Returns the logs that belong to agents, ordered by name.
+    pub fn owned_logs(&self) -> impl Iterator<Item = (LogName, &Log)> {
+        let memories = self.memories.iter();
+        let memories = memories.map(|(agent, log)| (LogName::Memory(agent.clone()), log));
+        let messages = self.messages.iter();
+        memories.chain(messages.map(|(agent, log)| (LogName::Messages(agent.clone()), log)))
+    }
+
+    /// Returns the logs of the board and of its agents.
+    pub(crate) fn all_logs(&self) -> impl Iterator<Item = &Log> {
+        self.logs.iter().chain(self.memories.values()).chain(self.messages.values())
+    }
+
+    /// Returns the largest of the numbers of agents: registered ones, and those with a log of either kind.
+    pub(crate) fn agents_known(&self) -> usize {
+        self.agents.len().max(self.memories.len()).max(self.messages.len())
+    }
+
     /// Returns the registered agents, by name.
     #[must_use]
     pub fn agents(&self) -> &OrdMap<AgentName, Agent> {
@@ -344,7 +388,7 @@ impl Board {
         self.keys.remember(kept, at);
     }
 
-    /// Returns true if the four logs are empty. Memories do not count, as in the original.
+    /// Returns true if the four logs are empty. Logs of agents do not count, as in the original.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.logs.iter().all(Log::is_empty)
@@ -376,7 +420,7 @@ impl Board {
 
     /// Returns the images that entries name, once for each entry.
     pub fn named_images(&self) -> impl Iterator<Item = &Image> {
-        let entries = self.logs.iter().chain(self.memories.values()).flat_map(Log::iter);
+        let entries = self.all_logs().flat_map(Log::iter);
         entries.filter_map(|entry| entry.item.image())
     }
 

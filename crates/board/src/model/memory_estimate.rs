@@ -36,12 +36,15 @@ impl Board {
         let state = if self.state.is_empty() { 0 } else { bytes(self.state.bytes()) };
         let state = state.saturating_mul(STATE_FACTOR);
         let life = self.life.as_ref().map_or(0, Life::resident_bytes);
-        let sets = self.tasks.sets().into_iter().chain([self.asked.open().len()]);
-        let tasks: usize = sets.map(set_bytes).sum();
         let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
-        let records = RECORD_BYTES * (self.agents.len() + self.memories.len() + self.keys.len());
+        let (unacked, readers) = self.unacked.sizes();
+        let (answered, askers) = self.asked.answered_sizes();
+        let sets = [self.asked.open().len(), unacked, answered];
+        let sets: usize = self.tasks.sets().into_iter().chain(sets).map(set_bytes).sum();
+        let owned = self.memories.len() + self.messages.len() + readers + askers;
+        let records = RECORD_BYTES * (self.agents.len() + owned + self.keys.len());
         let images = IMAGE_BYTES * self.images.len() + BLOB_BYTES * self.blobs.len();
-        [BOARD_BYTES, life, logs, state, tasks, bytes(self.keys.bytes()), records, images]
+        [BOARD_BYTES, life, logs, state, sets, bytes(self.keys.bytes()), records, images]
             .into_iter()
             .chain(profiles)
             .fold(0, usize::saturating_add)
@@ -57,10 +60,6 @@ impl Board {
     /// afterwards.
     pub fn forget_rendered(&self) {
         self.all_logs().for_each(Log::forget_texts);
-    }
-
-    fn all_logs(&self) -> impl Iterator<Item = &Log> {
-        self.logs.iter().chain(self.memories.values())
     }
 }
 

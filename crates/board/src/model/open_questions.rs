@@ -1,9 +1,9 @@
-//! Open questions of a session and their deadlines.
+//! Open questions of a session and their deadlines, and the answers to questions of agents.
 
 use imbl::{OrdMap, OrdSet};
 
 use crate::log::filter::is_open;
-use crate::{Item, Log, Seq, SeqRange, Timestamp};
+use crate::{AgentName, Board, Entry, Item, Log, LogName, Revision, Seq, SeqRange, Timestamp};
 
 /// The maximum number of questions with a deadline in one write, since each stores its default.
 pub const AWAITED_AT_ONCE_MAX: usize = 1_000;
@@ -11,7 +11,7 @@ pub const AWAITED_AT_ONCE_MAX: usize = 1_000;
 /// The maximum size of a question's default, in bytes.
 pub const DEFAULT_BYTES_MAX: usize = 64 << 10;
 
-/// The questions without an answer.
+/// The questions without an answer, and those of agents that got one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
     /// Open questions: items with a string as `question` or `text`, and without an `answer`.
@@ -22,6 +22,8 @@ pub struct Asked {
     pub(crate) by_time: OrdSet<(Timestamp, Seq)>,
     /// The bytes of the default answers.
     pub(crate) bytes: u64,
+    /// The questions of each agent that have an answer, by their last change.
+    pub(crate) answered: OrdMap<AgentName, OrdSet<(Revision, Seq)>>,
 }
 
 /// The deadline of a question, and its default answer.
@@ -52,10 +54,26 @@ impl Asked {
         self.bytes
     }
 
-    /// Finds the open questions of a log, without deadlines.
+    /// Returns the questions of this agent that got an answer after this revision, by the revision of their last change.
+    pub fn answered(
+        &self,
+        agent: &AgentName,
+        after: Revision,
+    ) -> impl DoubleEndedIterator<Item = (Revision, Seq)> {
+        let answered = self.answered.get(agent).into_iter();
+        answered.flat_map(move |answered| answered.range((after.next(), Seq(0))..)).copied()
+    }
+
+    /// Returns the number of answered questions, and of the agents that asked them.
+    pub(crate) fn answered_sizes(&self) -> (usize, usize) {
+        (self.answered.values().map(OrdSet::len).sum(), self.answered.len())
+    }
+
+    /// Finds the open and the answered questions of a log, without deadlines.
     pub(crate) fn of(questions: &Log) -> Self {
-        let open = questions.iter().filter(|entry| is_open(&entry.item)).map(|entry| entry.seq);
-        Self { open: open.collect(), ..Self::default() }
+        let mut asked = Self::default();
+        questions.iter().for_each(|entry| asked.put(entry));
+        asked
     }
 
     pub(crate) fn next(&self) -> Option<Timestamp> {
@@ -73,15 +91,32 @@ impl Asked {
     }
 
     /// Closes a question with an answer. A question that lost its answer is open again, without a deadline.
-    pub(crate) fn update(&mut self, question: Seq, item: &Item) {
-        if is_open(item) {
-            self.open.insert(question);
+    pub(crate) fn put(&mut self, question: &Entry) {
+        if is_open(&question.item) {
+            self.open.insert(question.seq);
         } else {
-            self.close(question);
+            self.close(question.seq);
+        }
+        if let Some(agent) = answered_agent(question) {
+            let mut answered = self.answered.get(agent).cloned().unwrap_or_default();
+            answered.insert((question.revision, question.seq));
+            self.answered.insert(agent.clone(), answered);
         }
     }
 
-    pub(crate) fn remove(&mut self, ranges: &[SeqRange]) {
+    /// Forgets the answer to a question that is about to change.
+    fn forget_answer(&mut self, question: &Entry) {
+        let Some(agent) = answered_agent(question) else { return };
+        let Some(answered) = self.answered.get(agent) else { return };
+        let answered = answered.without(&(question.revision, question.seq));
+        if answered.is_empty() {
+            self.answered.remove(agent);
+        } else {
+            self.answered.insert(agent.clone(), answered);
+        }
+    }
+
+    fn remove(&mut self, ranges: &[SeqRange]) {
         for range in ranges {
             let gone: Vec<Seq> = self.open.range(range.first..=range.last).copied().collect();
             gone.into_iter().for_each(|question| self.close(question));
@@ -115,5 +150,37 @@ impl Asked {
 impl Awaited {
     fn bytes(&self) -> u64 {
         self.default.as_ref().map_or(0, |default| default.len() as u64)
+    }
+}
+
+/// Returns the agent that asked a question, if the question got an answer since. One that was posted with its answer did
+/// not.
+fn answered_agent(question: &Entry) -> Option<&AgentName> {
+    let is_answered = question.updated.is_some() && question.item.get("answer").is_some();
+    question.agent.as_ref().filter(|_| is_answered)
+}
+
+impl Board {
+    /// Edits a question, and finds whether it is open.
+    pub(crate) fn edit_question(&mut self, question: Seq, edit: impl FnOnce(&mut Log)) {
+        let [questions, ..] = &self.logs;
+        if let Some(before) = questions.get(question) {
+            self.asked.forget_answer(before);
+        }
+        self.edit_log(&LogName::Questions, edit);
+        let [questions, ..] = &self.logs;
+        if let Some(after) = questions.get(question) {
+            self.asked.put(after);
+        }
+    }
+
+    /// Forgets questions that are about to be removed.
+    pub(crate) fn forget_questions(&mut self, ranges: &[SeqRange]) {
+        let [questions, ..] = &self.logs;
+        for range in ranges {
+            let entries = questions.range(*range);
+            entries.for_each(|entry| self.asked.forget_answer(entry));
+        }
+        self.asked.remove(ranges);
     }
 }

@@ -26,10 +26,10 @@ pub const PROFILES_BYTES_MAX: usize = 256 << 10;
 /// The maximum number of members of trajectories and memories that a prompt may name.
 pub const PROMPT_KEYS_MAX: usize = 1000;
 
-/// The maximum number of agents' memories in a prompt.
+/// The maximum number of agents' logs in a prompt: memories and messages together.
 pub const PROMPT_MEMORIES_MAX: usize = 100;
 
-/// The number of a prompt's parts without memories: the four logs and the state.
+/// The number of a prompt's parts without the agents' logs: the four logs and the state.
 const PARTS: usize = 5;
 
 /// The maximum number of parts in a prompt.
@@ -75,7 +75,7 @@ impl ImagesShown {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum PromptPart {
-    /// One of the four logs, or an agent's memory.
+    /// One of the four logs, an agent's memory, or the unacknowledged messages to an agent.
     Log(LogName),
     /// The state.
     State,
@@ -86,11 +86,11 @@ pub enum PromptPart {
 pub enum InvalidPart {
     /// The part does not exist.
     #[error(
-        "allows questions, requests, trajectories, screenshots, state and memory:{{agent}}, not '{0}'"
+        "allows questions, requests, trajectories, screenshots, state, memory:{{agent}} and messages:{{agent}}, not '{0}'"
     )]
     Unknown(String),
-    /// The name of the memory's agent is invalid.
-    #[error("memory: {0}")]
+    /// The name of the log's agent is invalid.
+    #[error("memory or messages: {0}")]
     Agent(#[from] InvalidName),
 }
 
@@ -101,6 +101,9 @@ impl FromStr for PromptPart {
         if let Some(agent) = name.strip_prefix("memory:") {
             return Ok(Self::Log(LogName::Memory(agent.parse()?)));
         }
+        if let Some(agent) = name.strip_prefix("messages:") {
+            return Ok(Self::Log(LogName::Messages(agent.parse()?)));
+        }
         if name == "state" {
             return Ok(Self::State);
         }
@@ -110,10 +113,10 @@ impl FromStr for PromptPart {
 }
 
 impl PromptPart {
-    /// Returns true for an agent's memory.
+    /// Returns true for a log that belongs to an agent.
     #[must_use]
-    pub const fn is_memory(&self) -> bool {
-        matches!(self, Self::Log(LogName::Memory(_)))
+    pub const fn is_owned(&self) -> bool {
+        matches!(self, Self::Log(LogName::Memory(_) | LogName::Messages(_)))
     }
 }
 
@@ -121,6 +124,7 @@ impl fmt::Display for PromptPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Log(LogName::Memory(agent)) => write!(f, "memory:{agent}"),
+            Self::Log(LogName::Messages(agent)) => write!(f, "messages:{agent}"),
             Self::Log(log) => log.fmt(f),
             Self::State => f.write_str("state"),
         }
@@ -233,7 +237,7 @@ pub fn are_parts(parts: &[PromptPart]) -> bool {
     let distinct: BTreeSet<_> = parts.iter().collect();
     !parts.is_empty()
         && distinct.len() == parts.len()
-        && parts.iter().filter(|part| part.is_memory()).count() <= PROMPT_MEMORIES_MAX
+        && parts.iter().filter(|part| part.is_owned()).count() <= PROMPT_MEMORIES_MAX
 }
 
 /// Returns true if the text is a JSON number that can be compared with a step.
@@ -284,12 +288,15 @@ pub struct Headings {
     /// `[Memory of {agent}:]`, with the agent's name for `{agent}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// `[Messages to {agent}:]`, with the agent's name for `{agent}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<String>,
 }
 
 impl Headings {
     fn are_sound(&self) -> bool {
-        let Self { blackboard, questions, requests, trajectories, state, memory } = self;
-        let all = [blackboard, questions, requests, trajectories, state, memory];
+        let Self { blackboard, questions, requests, trajectories, state, memory, messages } = self;
+        let all = [blackboard, questions, requests, trajectories, state, memory, messages];
         all.into_iter().flatten().all(|heading| is_heading(heading))
     }
 }

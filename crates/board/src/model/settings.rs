@@ -94,7 +94,7 @@ pub enum History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MaxItems {
-    /// The same limit for every log and memory.
+    /// The same limit for every log and memory, but not for messages, which are limited by name only.
     All(NonZeroUsize),
     /// A limit for each log.
     Each(MaxItemsEach),
@@ -116,12 +116,17 @@ pub struct MaxItemsEach {
     /// The limit for every agent's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<NonZeroUsize>,
+    /// The limit for the messages to every agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<NonZeroUsize>,
 }
 
 impl MaxItems {
     fn of(&self, log: &LogName) -> Option<NonZeroUsize> {
         let each = match self {
-            Self::All(max) => return Some(*max),
+            Self::All(max) => {
+                return Some(*max).filter(|_| !matches!(log, LogName::Messages(_)));
+            }
             Self::Each(each) => each,
         };
         match log {
@@ -130,6 +135,7 @@ impl MaxItems {
             LogName::Trajectories => each.trajectories,
             LogName::Screenshots => each.screenshots,
             LogName::Memory(_) => each.memory,
+            LogName::Messages(_) => each.messages,
         }
     }
 }

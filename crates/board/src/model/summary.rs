@@ -94,6 +94,7 @@ impl Summary {
     #[must_use]
     pub fn of(board: &Board, name: &SessionName, history_bytes: u64, snapshot_bytes: u64) -> Self {
         let counts = board.logs().each_ref().map(Log::len);
+        let of_board = counts.iter().sum::<usize>() as u64;
         Self {
             extent: board.extent(),
             name: name.clone(),
@@ -101,7 +102,7 @@ impl Summary {
             life: board.life().cloned().map(Life::lean),
             counts,
             agents: board.agents().len(),
-            memory_entries: board.entries.saturating_sub(counts.iter().sum::<usize>() as u64),
+            memory_entries: board.entries - board.message_entries - of_board,
             state_bytes: if board.state().is_empty() { 0 } else { board.state().bytes() },
             bytes: board.bytes(),
             image_bytes: board.image_bytes(),

@@ -51,6 +51,10 @@ pub(super) enum StoredChange<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<Cow<'a, Image>>,
     },
+    Acked {
+        log: Cow<'a, LogName>,
+        seq: Seq,
+    },
     StatePut {
         path: Cow<'a, StatePath>,
         value: Cow<'a, RawValue>,
@@ -305,6 +309,7 @@ impl<'a> StoredChange<'a> {
                 let (item, image) = (Borrowed(item.raw()), item.image().map(Borrowed));
                 Self::Updated { log: Borrowed(log), seq: *seq, item, image }
             }
+            LogChange::Acked { seq } => Self::Acked { log: Borrowed(log), seq: *seq },
         }
     }
 
@@ -402,6 +407,7 @@ impl StoredChange<'_> {
                 let item = Item::restore(item.into_owned(), image.map(Cow::into_owned));
                 log_of(log, LogChange::Updated { seq, item })
             }
+            Self::Acked { log, seq } => log_of(log, LogChange::Acked { seq }),
             Self::StatePut { path, value, expires_at } => {
                 at(path, StateChange::Put { value: json(value), expires_at })
             }

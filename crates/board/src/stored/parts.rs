@@ -33,6 +33,8 @@ pub(super) struct StoredEntry<'a> {
     work: Option<StoredWork<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<StoredTask<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    acked_at: Option<Timestamp>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
@@ -113,6 +115,7 @@ impl<'a> From<&'a Entry> for StoredEntry<'a> {
             updated_by: updated.and_then(|updated| updated.by.clone()),
             work: entry.work.as_deref().map(StoredWork::from),
             task: entry.task.as_deref().map(StoredTask::from),
+            acked_at: entry.acked_at,
             item: Cow::Borrowed(entry.item.raw()),
             image: entry.item.image().map(Cow::Borrowed),
         }
@@ -131,6 +134,7 @@ impl From<StoredEntry<'_>> for Entry {
             updated: stored.updated_at.map(|at| Box::new(Updated { at, by })),
             work: stored.work.map(|work| Box::new(work.restore(changed_at))),
             task: stored.task.map(|task| Box::new(Task::from(task))),
+            acked_at: stored.acked_at,
             item: Item::restore(stored.item.into_owned(), stored.image.map(Cow::into_owned)),
         }
     }

@@ -64,6 +64,8 @@ struct Returned<'a> {
     cancelled: Option<StoredCancel<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<StoredTask<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    acked_at: Option<Timestamp>,
     item: Cow<'a, RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'a, Image>>,
@@ -173,6 +175,7 @@ impl<'a> From<&'a Entry> for Returned<'a> {
             failed: work.and_then(Work::failed).map(StoredFailure::from),
             cancelled: work.and_then(Work::cancelled).map(StoredCancel::from),
             task: entry.task.as_deref().map(StoredTask::from),
+            acked_at: entry.acked_at,
             item: Cow::Borrowed(entry.item.raw()),
             image: entry.item.image().map(Cow::Borrowed),
         }
@@ -194,6 +197,7 @@ impl Returned<'_> {
             updated: self.updated_at.map(|at| Box::new(Updated { at, by })),
             work: done.or(failed).or(in_review).or(cancelled).map(Box::new),
             task: self.task.map(|task| Box::new(Task::from(task))),
+            acked_at: self.acked_at,
             item: Item::restore(self.item.into_owned(), self.image.map(Cow::into_owned)),
         }
     }

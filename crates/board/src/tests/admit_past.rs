@@ -92,6 +92,7 @@ fn entry(seq: u64, text: &str) -> Entry {
         updated,
         work,
         task: None,
+        acked_at: None,
         item: item(text),
     }
 }

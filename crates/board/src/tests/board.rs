@@ -1,5 +1,7 @@
 //! Boards built by hand for the tests of this layer.
 
+use std::collections::BTreeSet;
+
 use uuid::Uuid;
 
 use crate::LogCommand;
@@ -31,6 +33,10 @@ pub(crate) fn screenshot(bytes: &[u8]) -> Item {
 
 pub(crate) fn agent(name: &str) -> AgentName {
     name.parse().unwrap()
+}
+
+pub(crate) fn messages(name: &str) -> LogName {
+    LogName::Messages(agent(name))
 }
 
 pub(crate) fn memory(name: &str) -> LogName {
@@ -156,13 +162,33 @@ pub(crate) fn check_asked(board: &Board) {
     let [questions, ..] = board.logs();
     let open = questions.iter().filter(|entry| pending.matches(&LogName::Questions, entry));
     assert!(open.map(|entry| &entry.seq).eq(board.asked().open()));
-    let Asked { open, awaited, by_time, bytes } = board.asked();
+    let Asked { open, awaited, by_time, bytes, answered } = board.asked();
+    let pairs = questions.iter().filter_map(|entry| {
+        let is_answered = entry.updated.is_some() && entry.item.get("answer").is_some();
+        let agent = entry.agent.clone().filter(|_| is_answered)?;
+        Some((agent, entry.revision, entry.seq))
+    });
+    let expected: BTreeSet<_> = pairs.collect();
+    let found = answered.iter().flat_map(|(agent, questions)| {
+        questions.iter().map(|(changed, seq)| (agent.clone(), *changed, *seq))
+    });
+    assert!(found.eq(expected), "{answered:?}");
     assert!(awaited.keys().all(|seq| open.contains(seq)));
     let mut times: Vec<_> = awaited.iter().map(|(seq, a)| (a.expires_at, *seq)).collect();
     times.sort();
     assert!(times.iter().eq(by_time));
     let defaults = awaited.values().filter_map(|awaited| awaited.default.as_ref());
     assert_eq!(*bytes, defaults.map(|default| default.len() as u64).sum::<u64>());
+}
+
+/// Checks the index of unacknowledged messages against a scan of all messages.
+pub(crate) fn check_unacked(board: &Board) {
+    for (name, log) in board.messages() {
+        let unacked = log.iter().filter(|entry| entry.acked_at.is_none()).map(|entry| entry.seq);
+        assert!(unacked.eq(board.unacked().of(name)), "{name}");
+    }
+    let logs = board.messages().values().map(Log::len).sum::<usize>();
+    assert_eq!(board.message_entries, logs as u64);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod admit_past;
 mod adopt;
 mod agent;
 mod asked;
+mod attention;
 pub(crate) mod board;
 mod bounds;
 mod checkpoint;

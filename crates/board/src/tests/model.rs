@@ -121,15 +121,21 @@ impl Model {
             }
             Command::Agent(agent, AgentCommand::Remove) => {
                 self.agents.remove(agent).expect("removing no agent is refused");
-                self.remove(&LogName::Memory(agent.clone()), &Which::All);
-            }
-            Command::RemoveAgents => {
-                for agent in std::mem::take(&mut self.agents).into_keys() {
-                    self.remove(&LogName::Memory(agent), &Which::All);
+                for log in LogName::owned_by(agent) {
+                    self.remove(&log, &Which::All);
                 }
             }
+            Command::RemoveAgents => {
+                self.agents.clear();
+                let owned: Vec<_> =
+                    self.logs.keys().filter(|l| l.owner().is_some()).cloned().collect();
+                owned.iter().for_each(|log| self.remove(log, &Which::All));
+            }
             Command::Plan { items, .. } => self.append(&LogName::Requests, items),
-            Command::State(_, _) | Command::Request(_, _) | Command::ClaimNext { .. } => {}
+            Command::Ack { .. }
+            | Command::State(_, _)
+            | Command::Request(_, _)
+            | Command::ClaimNext { .. } => {}
             Command::Transact(transaction) => {
                 let Answer::Transacted { succeeded, results } = answer else { panic!() };
                 let Transaction { then, otherwise, .. } = &**transaction;
@@ -161,8 +167,7 @@ impl Model {
     }
 }
 
-/// All logs and memories by name.
+/// All logs by name.
 fn named_logs(board: &Board) -> impl Iterator<Item = (LogName, &Log)> {
-    let memories = board.memories.iter().map(|(name, log)| (LogName::Memory(name.clone()), log));
-    LogName::BOARD.into_iter().zip(board.logs()).chain(memories)
+    LogName::BOARD.into_iter().zip(board.logs()).chain(board.owned_logs())
 }

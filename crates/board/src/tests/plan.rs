@@ -234,11 +234,11 @@ fn a_document() -> impl Strategy<Value = Option<Json>> {
 
 pub(crate) fn log() -> impl Strategy<Value = LogName> {
     let [questions, requests, trajectories, screenshots] = LogName::BOARD;
-    let memories = [memory("a"), memory("日本 ")];
+    let owned = [memory("a"), memory("日本 "), messages("a"), messages("日本 ")];
     select(
         [questions, requests, trajectories, screenshots]
             .into_iter()
-            .chain(memories)
+            .chain(owned)
             .collect::<Vec<_>>(),
     )
 }

@@ -220,9 +220,9 @@ impl Play {
         let live = &self.live;
         assert_eq!(&self.replica, live);
         assert_eq!(Board { oldest: live.oldest, ..self.based.clone() }, *live);
-        let memories = live.memories.keys().cloned().map(LogName::Memory);
+        let owned = live.owned_logs().map(|(name, _)| name);
         let logs: BTreeSet<_> =
-            self.model.logs.keys().cloned().chain(LogName::BOARD).chain(memories).collect();
+            self.model.logs.keys().cloned().chain(LogName::BOARD).chain(owned).collect();
         let mut bytes = 0;
         for log in &logs {
             let expected = self.model.logs.get(log).map(Vec::as_slice).unwrap_or_default();
@@ -275,6 +275,7 @@ impl Play {
         let all = claim_deadlines.iter().map(|(at, _)| *at).chain(end).chain(paths).chain(awaited);
         let all = all.chain(times);
         check_asked(live);
+        check_unacked(live);
         check_tasks(live);
         check_cost(live);
         assert_eq!(live.next_due(), all.min());

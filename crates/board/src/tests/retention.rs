@@ -64,6 +64,7 @@ fn each_log_has_its_own_maximum_or_none() {
             Trajectories => each.trajectories = max,
             Screenshots => each.screenshots = max,
             LogName::Memory(_) => each.memory = max,
+            LogName::Messages(_) => each.messages = max,
         }
         keep(Set::To(MaxItems::Each(each)))
     };

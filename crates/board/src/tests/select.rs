@@ -12,7 +12,8 @@ use LogName::{Questions, Requests, Screenshots, Trajectories};
 fn entry(author: Option<&str>, item: Item) -> Entry {
     let agent = author.map(agent);
     let (seq, revision, at) = (Seq(1), Revision(1), Timestamp(0));
-    Entry { seq, revision, at, agent, updated: None, work: None, task: None, item }
+    let (updated, work, task, acked_at) = Default::default();
+    Entry { seq, revision, at, agent, updated, work, task, acked_at, item }
 }
 
 fn matches(filter: &Filter, text: &str) -> bool {
@@ -181,8 +182,14 @@ fn steps_are_compared_by_exact_value() {
     assert!(!matches(&steps(&[]), r#"{"step":2}"#));
 }
 
-const PENDING: Filter =
-    Filter { steps: None, texts: Vec::new(), contains: None, pending: true, in_review: false };
+const PENDING: Filter = Filter {
+    steps: None,
+    texts: Vec::new(),
+    contains: None,
+    pending: true,
+    in_review: false,
+    unacked: false,
+};
 
 #[test]
 fn a_question_is_pending_until_it_has_an_answer_of_any_kind() {

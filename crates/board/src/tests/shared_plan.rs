@@ -56,6 +56,8 @@ pub(crate) fn shared() -> impl Strategy<Value = Command> {
         1 => an_agent().prop_map(|agent| Command::Agent(agent, AgentCommand::Remove)),
         1 => Just(Command::RemoveAgents),
         2 => a_request().prop_map(|request| Command::Request(request, RequestCommand::Release)),
+        4 => (option::of(an_agent()), a_request())
+            .prop_map(|(agent, message)| Command::Ack { agent, message }),
         6 => transaction.prop_map(|(tests, then, otherwise)| {
             Command::Transact(Box::new(Transaction { tests, then, otherwise }))
         }),

@@ -124,7 +124,7 @@ impl Notices {
         json::quote(notice.session.as_str(), out);
         push(out, format_args!(",\"revision\":{},\"kinds\":[", notice.revision));
         let seen = |(_, agent): &&(_, Option<AgentName>)| {
-            agent.as_ref().is_none_or(|agent| self.caller.sees_memory_of(agent))
+            agent.as_ref().is_none_or(|agent| self.caller.sees_logs_of(agent))
         };
         let kinds: BTreeSet<_> = notice.kinds.iter().filter(seen).map(|(kind, _)| kind).collect();
         for (index, kind) in kinds.into_iter().enumerate() {

@@ -1,11 +1,12 @@
 //! Logs: read a page, append, replace, remove entries.
 //!
-//! All five kinds of log have these handlers. The document describes them for the board's four logs; their
-//! descriptions are copied to the agents' memories when it is made.
+//! All kinds of log have these handlers. The document describes them for the board's four logs; their descriptions are
+//! copied to the agents' logs when it is made.
 
 pub(crate) mod blackboard;
 pub(crate) mod entries;
 pub(crate) mod memory;
+pub(crate) mod messages;
 mod page_wait;
 
 use axum::body::Body;

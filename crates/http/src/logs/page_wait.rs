@@ -49,7 +49,7 @@ impl Sought for SoughtPage<'_> {
         Ok(Some(self.rendering(board)))
     }
 
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+    async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         let board = &now.ok_or_else(|| no_session(self.session))?.board;
         Ok(self.rendering(board))
     }

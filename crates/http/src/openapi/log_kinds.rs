@@ -21,6 +21,13 @@ pub(crate) const MEMORY: &str = "/v1/sessions/{session}/agents/{agent}/memory";
 /// The path of an entry of a memory.
 pub(crate) const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{agent}/memory/{seq}";
 
+/// The path of the messages to an agent.
+pub(crate) const MESSAGES: &str = "/v1/sessions/{session}/agents/{agent}/messages";
+/// The path of a message.
+pub(crate) const MESSAGE: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}";
+/// The path of the acknowledgement of a message.
+pub(crate) const ACK: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}/ack";
+
 /// A kind of log in the document.
 struct Kind {
     /// The log's path within its session.
@@ -39,8 +46,8 @@ struct Kind {
 
 /// The parameters that have a meaning for some kinds only.
 ///
-/// `agent` is not named for a memory: some generators cannot have it beside the agent of the path. The server takes it.
-const SPECIAL: [&str; 10] = [
+/// `agent` is not named for a log of an agent: some generators cannot have it beside the agent of the path. The server takes it.
+const SPECIAL: [&str; 11] = [
     "agent",
     "images",
     "metadata",
@@ -51,9 +58,10 @@ const SPECIAL: [&str; 10] = [
     "default",
     "attempts",
     "trajectory_key",
+    "unacked",
 ];
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind {
         path: "questions",
         tag: "questions",
@@ -93,6 +101,14 @@ const KINDS: [Kind; 5] = [
         names: ("a memory", "a memory entry"),
         takes: &["trajectory_key"],
         example: r#"{"step":1,"thought":"The printer is offline.","cost":0.02}"#,
+    },
+    Kind {
+        path: "agents/{agent}/messages",
+        tag: "messages",
+        ids: ("messages", "message"),
+        names: ("the messages to an agent", "a message"),
+        takes: &["unacked"],
+        example: r#"{"text":"The report is printed.","thread":"report"}"#,
     },
 ];
 

@@ -35,6 +35,10 @@ params! {
     /// The time to wait for another list.
     ListWaitQuery = wait("With `If-None-Match`: the maximum time to wait until the tag has changed. An \
         integer with `ms`, `s`, `m`, `h` or `d`, at most 60 s");
+    /// The time to wait for something that waits for an agent.
+    AttentionWaitQuery = wait("With `after`, `If-None-Match` or `min_revision`: the maximum time to wait until \
+        something waits for the agent, the tag has changed, and the session has reached the revision. An integer with \
+        `ms`, `s`, `m`, `h` or `d`, at most 60 s");
     /// The time to wait for an entry.
     PageWaitQuery = wait("With `after`, `If-None-Match` or `min_revision`: the maximum time to wait until \
         the page has an entry, the tag has changed, and the session has reached the revision. An integer with \

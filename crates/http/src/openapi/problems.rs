@@ -156,6 +156,7 @@ sets! {
     DescribeRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, PreconditionOrTest, NotReadable];
     /// Refusals of reads that take no past revision.
     ReadNowRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable, Precondition];
+    AttentionRefusals(NOT_MODIFIED) = [InvalidRequest, NoSession, NotReadable, Precondition];
     /// Refusals of reads that take a past revision.
     ReadRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, NotReadable, Precondition];
     ReadPromptRefusals(NOT_MODIFIED) = [InvalidRequest, NoPoint, Compacted, OverBudget, NotReadable, Precondition];
@@ -194,6 +195,7 @@ sets! {
     RetryRefusals = [NoEntry, Claimed, Precondition, InvalidTerms] + BODY + WRITE;
     CancelRefusals = [NoEntry, NotClaimable, Precondition, InvalidOutcome] + BODY + WRITE;
     VerdictRefusals = [AnonymousBody, NoEntry, WrongMove, BodyTimeout, TooLarge, Precondition, InvalidOutcome] + WRITE;
+    AckRefusals = [InvalidRequest, NoEntry, Precondition, TooLargeToCommit] + ALONE + WRITE;
     AnswerRefusals = [NoEntry, Answered, Precondition, InvalidOutcome] + BODY + WRITE;
     CheckpointRefusals = [NoSession, LostClaim, Precondition, InvalidTerms] + BODY + WRITE;
     RemoveCheckpointRefusals = [InvalidRequest, NoCheckpoint, Precondition, TooLargeToCommit] + ALONE + WRITE;

@@ -40,7 +40,10 @@ pub(crate) trait Sought: Send {
     ) -> impl Future<Output = Result<Option<Rendering>, Early>> + Send;
 
     /// Returns what to show at the deadline.
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early>;
+    fn at_last(
+        &mut self,
+        now: Option<&Published>,
+    ) -> impl Future<Output = Result<Rendering, Early>> + Send;
 }
 
 /// The deadline of a read that waits, from its parameters `wait` and `min_revision`.

@@ -247,7 +247,7 @@ impl Reading {
             }
             (now, _) => now,
         };
-        let rendering = sought.at_last(shown.as_ref())?;
+        let rendering = sought.at_last(shown.as_ref()).await?;
         let shown = shown.ok_or_else(|| no_session(session.name()))?;
         match self.begun(&shown, &rendering)? {
             (answer, false) => Ok((answer, shown)),
@@ -316,10 +316,10 @@ struct Existing<'a, F> {
 
 impl<F: FnMut(&Published) -> Result<Rendering, Problem> + Send> Sought for Existing<'_, F> {
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
-        self.at_last(now).map(Some)
+        self.at_last(now).await.map(Some)
     }
 
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+    async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         let now = now.ok_or_else(|| no_session(self.session.name()))?;
         Ok((self.rendering)(now)?)
     }

@@ -60,11 +60,11 @@ impl Sought for SoughtValue<'_> {
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
         match &self.until {
             Some(_) => self.held(now),
-            None => self.at_last(now).map(Some),
+            None => self.at_last(now).await.map(Some),
         }
     }
 
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+    async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         if let Some(rendering) = self.held(now)? {
             return Ok(rendering);
         }
@@ -109,7 +109,7 @@ where
         }
     }
 
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+    async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         let Some(now) = now else { return Err(no_session(self.session.name()).into()) };
         let rendering = (self.rendering)(&now.board)?;
         let current = || (self.current)(&now.board);
@@ -147,11 +147,11 @@ impl Sought for SoughtSession<'_> {
                 Ok(None)
             }
             (None | Some(Until::Exists | Until::Equals(_)), Some(_))
-            | (None | Some(Until::Absent), None) => self.at_last(now).map(Some),
+            | (None | Some(Until::Absent), None) => self.at_last(now).await.map(Some),
         }
     }
 
-    fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
+    async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
         match (&self.until, now) {
             (None | Some(Until::Exists | Until::Equals(_)), Some(now)) => {
                 Ok(self.sight.rendering(now.board.extent(), now.history_bytes))

@@ -83,9 +83,11 @@ impl AsRef<[u8]> for BodyBytes {
 pub(crate) fn items_bytes_max(log: &LogName) -> usize {
     match log {
         LogName::Screenshots => SCREENSHOT_BODY_BYTES_MAX,
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
-            BODY_BYTES_MAX
-        }
+        LogName::Questions
+        | LogName::Requests
+        | LogName::Trajectories
+        | LogName::Memory(_)
+        | LogName::Messages(_) => BODY_BYTES_MAX,
     }
 }
 

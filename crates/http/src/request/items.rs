@@ -84,9 +84,11 @@ fn refused(log: &LogName, sent: &str, bytes: &[u8]) -> Problem {
             );
             unsupported(sent, &ACCEPTED_SCREENSHOTS, &hint)
         }
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Memory(_) => {
-            unsupported(sent, ACCEPTED, "for example with curl --json")
-        }
+        LogName::Questions
+        | LogName::Requests
+        | LogName::Trajectories
+        | LogName::Memory(_)
+        | LogName::Messages(_) => unsupported(sent, ACCEPTED, "for example with curl --json"),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Extractors for the resources named in a path, and for the author.
-use axum::extract::{FromRef, FromRequestParts, RawPathParams};
+use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
+use axum::http::Method;
 use axum::http::request::Parts;
 
 use crate::access::{caller_of, is_read};
+use crate::openapi::{ACK, MESSAGE, MESSAGES};
 use crate::response::problem::Problem;
 use crate::response::problem::{no_part, no_route};
 use blackboard_address::percent_decode;
@@ -85,7 +87,9 @@ impl Named {
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
                 let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
-                Some(LogName::Memory(agent))
+                let route = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+                let of_messages = [MESSAGES, MESSAGE, ACK].map(Some).contains(&route);
+                Some(if of_messages { LogName::Messages(agent) } else { LogName::Memory(agent) })
             }
             (Some(log), None) => Some(board_log(log)?),
             (None, None) => None,
@@ -105,6 +109,8 @@ impl Named {
         let caller = caller_of(parts)?;
         if is_read(&parts.method) {
             caller.sees_log(&log)?;
+        } else if parts.method == Method::POST {
+            caller.appends_to(&log)?;
         } else {
             caller.writes_log(&log)?;
         }
@@ -191,10 +197,9 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        match Named::read(parts, state).await? {
-            Named { session, log: Some(LogName::Memory(agent)), .. } => Ok(Self { session, agent }),
-            Named { .. } => Err(no_route(parts.uri.path())),
-        }
+        let Named { session, log, .. } = Named::read(parts, state).await?;
+        let agent = log.as_ref().and_then(LogName::owner).cloned();
+        agent.map(|agent| Self { session, agent }).ok_or_else(|| no_route(parts.uri.path()))
     }
 }
 

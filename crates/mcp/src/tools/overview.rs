@@ -103,7 +103,7 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
         .put("claimable_requests_count", &board.tasks().claimable_now())
         .put_json("claimable_requests", &list(&requests));
     if !in_review.is_empty() {
-        let results = open(board, &LogName::Requests, in_review.iter(), size);
+        let results = open(board, &LogName::Requests, in_review.keys(), size);
         facts = facts
             .put("requests_in_review_count", &in_review.len())
             .put_json("requests_in_review", &list(&results));

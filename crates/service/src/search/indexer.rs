@@ -269,7 +269,12 @@ impl Indexer {
                     }
                 }
                 Indexed::Cleared(log) => {
-                    steps.add(Step::ClearLog(name.clone(), log.into_owned()))?;
+                    steps.add(Step::ClearLog(name.clone(), log.clone()))?;
+                }
+                Indexed::ClearedOf(agent) => {
+                    for log in LogName::owned_by(agent) {
+                        steps.add(Step::ClearLog(name.clone(), log))?;
+                    }
                 }
             }
         }
@@ -300,8 +305,8 @@ impl Indexer {
         steps: &mut Steps<'_>,
     ) -> Result<(), Failed> {
         steps.add(Step::Clear(name.clone()))?;
-        let memories = board.memories().keys().map(|agent| LogName::Memory(agent.clone()));
-        for log in LogName::BOARD.into_iter().chain(memories) {
+        let owned = board.owned_logs().map(|(log, _)| log);
+        for log in LogName::BOARD.into_iter().chain(owned) {
             for entry in board.log(&log).into_iter().flat_map(Log::iter) {
                 let step = Step::Put(name.clone(), log.clone(), Arc::clone(entry));
                 steps.add(step)?;

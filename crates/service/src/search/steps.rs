@@ -202,14 +202,9 @@ pub(crate) fn searchable(entry: &Entry) -> String {
     text
 }
 
-/// Returns the agent whose entry it is: of a memory its owner, else the author.
+/// Returns the agent whose entry it is: of an agent's log its owner, else the author.
 pub(crate) fn author<'a>(log: &'a LogName, entry: &'a Entry) -> Option<&'a AgentName> {
-    match log {
-        LogName::Memory(owner) => Some(owner),
-        LogName::Questions | LogName::Requests | LogName::Trajectories | LogName::Screenshots => {
-            entry.agent.as_ref()
-        }
-    }
+    log.owner().or(entry.agent.as_ref())
 }
 
 fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {

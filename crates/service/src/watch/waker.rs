@@ -14,7 +14,7 @@ use crate::deps::Deps;
 use crate::inbox::Inbox;
 use crate::sessions::session::Session;
 use crate::threads::signal::Signal;
-use blackboard_board::{AgentName, Change, LogChange, LogName, Revision, SessionName};
+use blackboard_board::{AgentName, Change, Revision, SessionName};
 
 /// The number of notices that a slow reader, or the waker, may be behind.
 pub const NOTICES_MAX: usize = 1024;
@@ -26,21 +26,13 @@ pub struct Notice {
     pub session: SessionName,
     /// The revision after these commits.
     pub revision: Revision,
-    /// Kinds of changes without repeats; a change in a memory is listed with its agent.
+    /// Kinds of changes without repeats; a change in a log of an agent is listed with its agent.
     pub kinds: Arc<[(&'static str, Option<AgentName>)]>,
 }
 
-/// Returns the agent whose memory a change is in, if any.
-pub(crate) fn memory_of(change: &Change) -> Option<&AgentName> {
-    if let Change::Log(LogName::Memory(agent), LogChange::Appended { .. })
-    | Change::Log(LogName::Memory(agent), LogChange::Cleared)
-    | Change::Log(LogName::Memory(agent), LogChange::Removed { .. })
-    | Change::Log(LogName::Memory(agent), LogChange::Updated { .. }) = change
-    {
-        Some(agent)
-    } else {
-        None
-    }
+/// Returns the agent in whose logs a change is, if any.
+pub(crate) fn owner_of(change: &Change) -> Option<&AgentName> {
+    if let Change::Log(log, _) = change { log.owner() } else { None }
 }
 
 /// Event for subscribers of all sessions.

@@ -189,6 +189,7 @@ fn text_bytes(command: &Command) -> usize {
             SessionCommand::Delete | SessionCommand::Restore { .. } | SessionCommand::Adopt { .. },
         )
         | Command::Log(_, LogCommand::Remove { .. } | LogCommand::DeleteEntry { .. })
+        | Command::Ack { .. }
         | Command::Board(BoardCommand::Clear { .. })
         | Command::Agent(_, AgentCommand::Remove)
         | Command::RemoveAgents

@@ -44,7 +44,7 @@ use super::sessions::past_boards::PastBoards;
 use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
-use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, memory_of};
+use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, owner_of};
 use batch::{Batch, Written};
 use blackboard_board::{
     Commit, Extent, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName,
@@ -559,7 +559,7 @@ fn notice<'a>(
 ) -> Option<Notice> {
     let last = commits.clone().last()?;
     let changes = commits.flat_map(|commit| &commit.changes);
-    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), memory_of(change))).collect();
+    let kinds: BTreeSet<_> = changes.map(|change| (change.kind(), owner_of(change))).collect();
     let kinds = kinds.into_iter().map(|(kind, agent)| (kind, agent.cloned())).collect();
     let session = session.clone();
     Some(Notice { session, revision: last.revision, kinds })

@@ -3,6 +3,7 @@
 //! All of it is derived from the entries of the log and the session's caps.
 
 pub(crate) mod caps;
+pub(crate) mod matching;
 mod search;
 mod traits;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::log::Entry;
-use crate::{Board, Item, Log, Rank, Revision, Seq, SeqRange, Timestamp, Work};
+use crate::{AgentName, Board, Item, Log, Rank, Revision, Seq, SeqRange, Timestamp, Work};
 use caps::{Cap, Claims, Groups};
 pub use search::Next;
 use traits::Traits;
@@ -38,8 +39,10 @@ pub struct Tasks {
     early: OrdSet<(Timestamp, Seq)>,
     /// The deadlines of requests that have not ended.
     deadlines: OrdSet<(Timestamp, Seq)>,
-    /// Requests whose results wait for a verdict.
-    in_review: OrdSet<Seq>,
+    /// Requests whose results wait for a verdict, each with its last change.
+    in_review: OrdMap<Seq, Revision>,
+    /// Claimed requests that are cancelled, by their holders.
+    cancelled: OrdSet<(AgentName, Seq)>,
     /// The blocked requests, by each request that they wait for.
     dependants: OrdMap<Seq, OrdSet<Seq>>,
 }
@@ -67,10 +70,16 @@ impl Tasks {
         &self.deadlines
     }
 
-    /// Returns the requests whose results wait for a verdict, oldest first.
+    /// Returns the requests whose results wait for a verdict, oldest first, each with its last change.
     #[must_use]
-    pub fn in_review(&self) -> &OrdSet<Seq> {
+    pub fn in_review(&self) -> &OrdMap<Seq, Revision> {
         &self.in_review
+    }
+
+    /// Returns the requests that this agent has claimed and that are cancelled, oldest first.
+    pub fn cancelled_of(&self, agent: &AgentName) -> impl DoubleEndedIterator<Item = Seq> {
+        let all = (agent.clone(), Seq(0))..=(agent.clone(), Seq(u64::MAX));
+        self.cancelled.range(all).map(|(_, seq)| *seq)
     }
 
     /// Returns true if a request can be claimed now.
@@ -90,11 +99,13 @@ impl Tasks {
     }
 
     /// Returns the numbers of members of the sets, of which those that wait are in two with their traits.
-    pub(crate) fn sets(&self) -> [usize; 7] {
+    pub(crate) fn sets(&self) -> [usize; 8] {
         let waiting = self.claimable.len();
         let others = [&self.leases, &self.early, &self.deadlines].map(OrdSet::len);
         let [leases, early, deadlines] = others;
-        [waiting, 3 * waiting, leases, early, deadlines, self.in_review.len(), self.heads.len()]
+        let few = [self.in_review.len(), self.cancelled.len(), self.heads.len()];
+        let [in_review, cancelled, heads] = few;
+        [waiting, 3 * waiting, leases, early, deadlines, in_review, cancelled, heads]
     }
 
     /// Returns true if these are the caps.
@@ -201,8 +212,9 @@ impl Tasks {
             Place::Claimed(groups, lease) => {
                 self.leases.insert(lease);
                 self.claims.add(&groups);
+                self.cancelled.extend(cancelled(request));
             }
-            Place::InReview => drop(self.in_review.insert(request.seq)),
+            Place::InReview => drop(self.in_review.insert(request.seq, request.revision)),
             Place::Nowhere => {}
         }
         for blocker in request.task.iter().flat_map(|task| &task.blocked_by) {
@@ -226,6 +238,7 @@ impl Tasks {
             Place::Claimed(groups, lease) => {
                 self.leases.remove(&lease);
                 self.claims.remove(&groups);
+                cancelled(request).iter().for_each(|own| drop(self.cancelled.remove(own)));
             }
             Place::InReview => drop(self.in_review.remove(&request.seq)),
             Place::Nowhere => {}
@@ -243,10 +256,8 @@ impl Tasks {
 
     /// Removes the requests in these ranges. Returns those removed for which others wait.
     pub(crate) fn remove_ranges(&mut self, ranges: &[SeqRange], requests: &Log) -> Vec<Seq> {
-        for SeqRange { first, last } in ranges.iter().copied() {
-            let places = requests.count_through(Seq(first.0.saturating_sub(1)))..;
-            let gone = places.map_while(|place| requests.at(place));
-            gone.take_while(|entry| entry.seq <= last).for_each(|entry| self.remove(entry));
+        for range in ranges.iter().copied() {
+            requests.range(range).for_each(|entry| self.remove(entry));
         }
         let awaited =
             ranges.iter().flat_map(|range| self.dependants.range(range.first..=range.last));
@@ -314,6 +325,13 @@ impl Tasks {
         let at = |at| (at, seq);
         Standing { place, early: early.map(at), deadline: deadline.map(at) }
     }
+}
+
+/// Returns the holder of a claimed request that is cancelled.
+fn cancelled(request: &Entry) -> Option<(AgentName, Seq)> {
+    let claim = request.work.as_deref().and_then(Work::claim)?;
+    let task = request.task.as_deref().filter(|task| task.cancel.is_some());
+    task.map(|_| (claim.agent.clone(), request.seq))
 }
 
 /// The claims that the caps leave, without those that are offered.

@@ -31,7 +31,8 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum Part<'a> {
     Head(Box<Head>),
-    Memories(Vec<StoredMemory>),
+    Memories(Vec<StoredOwned>),
+    Messages(Vec<StoredOwned>),
     Entries {
         log: LogName,
         entries: Vec<StoredEntry<'a>>,
@@ -91,10 +92,10 @@ struct StoredLog {
     changed: Revision,
 }
 
-/// An agent's memory without its entries.
+/// An agent's log without its entries.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredMemory {
+struct StoredOwned {
     agent: AgentName,
     last_seq: Seq,
     changed: Revision,

@@ -3,7 +3,7 @@
 //! The input is either refused or becomes a board that has all invariants of a board built from commits. The work is
 //! linear in the input's length.
 
-use super::{Head, Part, StoredMemory, Unsound, VERSION};
+use super::{Head, Part, StoredOwned, Unsound, VERSION};
 use crate::admit::admit_image;
 use crate::json;
 use crate::log::Entry;
@@ -34,6 +34,7 @@ enum Step {
     Begin,
     Head,
     Memories,
+    Messages,
     Entries,
     State,
     Expiries,
@@ -106,11 +107,12 @@ impl BaseReader {
             return Err(Unsound::Order.into());
         };
         let profiles = board.agents.values().map(|agent| agent.profile.item().bytes());
-        let logs = all_logs(&board).map(Log::bytes);
+        let logs = board.all_logs().map(Log::bytes);
         let state = board.state.bytes() - State::default().bytes();
-        let entries = all_logs(&board).map(|log| log.len() as u64).sum();
+        let entries = board.all_logs().map(|log| log.len() as u64).sum();
         board.bytes = logs.chain(profiles).sum::<u64>() + state;
         board.entries = entries;
+        board.message_entries = board.messages.values().map(|log| log.len() as u64).sum();
         board.cost = board.memories.values().map(Log::cost).sum();
         check_images(&board)?;
         let nothing = Board {
@@ -134,6 +136,7 @@ impl BaseReader {
         match part {
             Part::Head(head) => Ok(self.begin(*head)?),
             Part::Memories(memories) => Ok(each(memories, |memory| self.memory(memory))?),
+            Part::Messages(messages) => Ok(each(messages, |log| self.messages(log))?),
             Part::Entries { log, entries } => Ok(self.entries(&log, entries)?),
             Part::State { document, changed } => self.state(document.get(), &changed),
             Part::Expiries(expiries) => Ok(each(expiries, |lifetime| self.lifetime(lifetime))?),
@@ -193,22 +196,30 @@ impl BaseReader {
         count(revision.0, self.board.revision.0)
     }
 
-    fn memory(&mut self, memory: StoredMemory) -> Result<(), Unsound> {
-        let StoredMemory { agent, last_seq, changed } = memory;
+    fn memory(&mut self, memory: StoredOwned) -> Result<(), Unsound> {
+        let (agent, log) = self.owned(memory)?;
+        let known = self.board.memories.insert(agent.clone(), log.with_costs());
+        let log = || LogName::Memory(agent);
+        known.map_or(Ok(()), |_| Err(Unsound::Owned { log: log() }))
+    }
+
+    fn messages(&mut self, messages: StoredOwned) -> Result<(), Unsound> {
+        let (agent, log) = self.owned(messages)?;
+        let known = self.board.messages.insert(agent.clone(), log);
+        let log = || LogName::Messages(agent);
+        known.map_or(Ok(()), |_| Err(Unsound::Owned { log: log() }))
+    }
+
+    fn owned(&self, stored: StoredOwned) -> Result<(AgentName, Log), Unsound> {
+        let StoredOwned { agent, last_seq, changed } = stored;
         count(last_seq.0, self.count_max)?;
         self.past(changed)?;
-        let log = Log::restore(last_seq, changed).with_costs();
-        match self.board.memories.insert(agent.clone(), log) {
-            None => Ok(()),
-            Some(_) => Err(Unsound::Memory { agent }),
-        }
+        Ok((agent, Log::restore(last_seq, changed)))
     }
 
     fn entries(&mut self, name: &LogName, entries: Vec<StoredEntry<'_>>) -> Result<(), Unsound> {
-        if let LogName::Memory(agent) = name
-            && !self.board.memories.contains_key(agent)
-        {
-            return Err(Unsound::Memory { agent: agent.clone() });
+        if self.board.log(name).is_none() {
+            return Err(Unsound::Owned { log: name.clone() });
         }
         for mut entry in entries.into_iter().map(Entry::from) {
             self.check_entry(name, &entry)?;
@@ -219,10 +230,15 @@ impl BaseReader {
             }
             let (seq, board) = (entry.seq, &mut self.board);
             if *name == LogName::Questions {
-                board.asked.update(seq, &entry.item);
+                board.asked.put(&entry);
             }
             if *name == LogName::Requests {
                 board.tasks.add(&entry);
+            }
+            if let LogName::Messages(agent) = name
+                && entry.acked_at.is_none()
+            {
+                board.unacked.add(agent, std::iter::once(seq));
             }
             let log = board.log_mut(name);
             if !log.is_some_and(|log| log.restore_entry(entry)) {
@@ -236,10 +252,12 @@ impl BaseReader {
         self.past(entry.revision)?;
         moment(entry.at)?;
         entry.updated.as_ref().map_or(Ok(()), |updated| moment(updated.at))?;
+        entry.acked_at.map_or(Ok(()), moment)?;
         let is_placed = |image| admit_image(entry.item.text(), image).is_ok();
         let is_sound = entry.item.is_sound()
             && entry.item.image().is_none_or(is_placed)
             && (*log == LogName::Requests || (entry.work.is_none() && entry.task.is_none()))
+            && (entry.acked_at.is_none() || matches!(log, LogName::Messages(_)))
             && entry.task.as_deref().is_none_or(|task| task.is_sound(entry.seq));
         if !is_sound {
             return Err(Unsound::Entry { log: log.clone(), seq: entry.seq });
@@ -340,6 +358,7 @@ impl Part<'_> {
         match self {
             Self::Head(_) => Step::Head,
             Self::Memories(_) => Step::Memories,
+            Self::Messages(_) => Step::Messages,
             Self::Entries { .. } => Step::Entries,
             Self::State { .. } => Step::State,
             Self::Expiries(_) => Step::Expiries,
@@ -370,12 +389,8 @@ const fn once(is_new: bool, of: &'static str) -> Result<(), Unsound> {
     if is_new { Ok(()) } else { Err(Unsound::Repeated { of }) }
 }
 
-fn all_logs(board: &Board) -> impl Iterator<Item = &Log> {
-    board.logs.iter().chain(board.memories.values())
-}
-
 fn check_images(board: &Board) -> Result<(), Unsound> {
-    let images = all_logs(board).flat_map(Log::iter).filter_map(|entry| entry.item.image());
+    let images = board.all_logs().flat_map(Log::iter).filter_map(|entry| entry.item.image());
     let unknown = images
         .into_iter()
         .find(|image| board.images.get(&image.sha256).is_none_or(|bytes| *bytes != image.bytes));

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::state::StatePath;
-use crate::{AgentName, Digest, LogName, Seq};
+use crate::{Digest, LogName, Seq};
 
 /// The reason why well-formed parts do not make a board.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,11 +41,11 @@ pub enum Unsound {
     /// A session that does not exist has data other than keys.
     #[error("a deleted session has data besides its idempotency keys")]
     Lifeless,
-    /// An agent's memory is repeated, or has entries without being declared.
-    #[error("the memory of '{agent}' appears twice or was never declared")]
-    Memory {
-        /// The agent.
-        agent: AgentName,
+    /// An agent's log is repeated, or has entries without being declared.
+    #[error("{log} appears twice or was never declared")]
+    Owned {
+        /// The log.
+        log: LogName,
     },
     /// The seqs of a log do not ascend, or exceed the log's last seq.
     #[error("{log}: the entry with seq {found} is out of order")]

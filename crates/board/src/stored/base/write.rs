@@ -4,15 +4,16 @@
 
 use std::iter;
 
+use imbl::OrdMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Head, Part, StoredLife, StoredLog, StoredMemory, VERSION};
+use super::{Head, Part, StoredLife, StoredLog, StoredOwned, VERSION};
 use crate::stored::Unreadable;
 use crate::stored::parts::{
     StoredAgent, StoredAwaited, StoredBlob, StoredCheckpoint, StoredEntry, StoredKey,
 };
-use crate::{Board, Log, LogName, State};
+use crate::{AgentName, Board, Log, LogName, State};
 
 /// The maximum size in bytes of a part with several elements. A part with one element may be longer.
 const PART_BYTES: usize = 1 << 20;
@@ -25,7 +26,8 @@ type Written = Result<Vec<u8>, Unreadable>;
 /// A part is [`Unreadable`] if it cannot be written as JSON, which happens for no valid board.
 pub fn base_parts(board: &Board) -> impl Iterator<Item = Written> + '_ {
     let mut parts = iter::once_with(move || encode(&Part::Head(Box::new(Head::from(board)))))
-        .chain(chunks("memories", memories(board)))
+        .chain(chunks("memories", owned(&board.memories)))
+        .chain(chunks("messages", owned(&board.messages)))
         .chain(logs(board).flat_map(|(name, log)| entries(&name, log)))
         .chain(iter::once_with(move || encode(&state(&board.state)?)))
         .chain(chunks("expiries", board.state.expiries()))
@@ -50,16 +52,15 @@ fn encode(part: &Part<'_>) -> Written {
     Ok(serde_json::to_vec(part)?)
 }
 
-fn memories(board: &Board) -> impl Iterator<Item = StoredMemory> {
-    board.memories.iter().map(|(agent, log)| {
+fn owned(logs: &OrdMap<AgentName, Log>) -> impl Iterator<Item = StoredOwned> {
+    logs.iter().map(|(agent, log)| {
         let StoredLog { last_seq, changed } = StoredLog::from(log);
-        StoredMemory { agent: agent.clone(), last_seq, changed }
+        StoredOwned { agent: agent.clone(), last_seq, changed }
     })
 }
 
 fn logs(board: &Board) -> impl Iterator<Item = (LogName, &Log)> {
-    let memories = board.memories.iter().map(|(agent, log)| (LogName::Memory(agent.clone()), log));
-    LogName::BOARD.into_iter().zip(&board.logs).chain(memories)
+    LogName::BOARD.into_iter().zip(&board.logs).chain(board.owned_logs())
 }
 
 fn entries<'a>(name: &LogName, log: &'a Log) -> impl Iterator<Item = Written> + use<'a> {

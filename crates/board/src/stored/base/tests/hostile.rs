@@ -15,9 +15,9 @@ use crate::{BoardCommand, LogCommand, SessionCommand};
 /// Looks at all that the functions of a board rely on.
 fn check_sound(board: &Board) {
     let pending = Filter { pending: true, ..Filter::default() };
-    let memories = board.memories.keys().cloned().map(LogName::Memory);
+    let owned = board.owned_logs().map(|(name, _)| name);
     let (mut claim_deadlines, mut open, mut bytes) = (BTreeSet::new(), BTreeSet::new(), 0);
-    for name in LogName::BOARD.into_iter().chain(memories) {
+    for name in LogName::BOARD.into_iter().chain(owned) {
         let log = board.log(&name).unwrap();
         assert!(log.iter().map(|entry| entry.seq).is_sorted_by(|a, b| a < b));
         assert!(log.changed() <= board.revision && log.next_seq() > log.last_seq());
@@ -44,6 +44,7 @@ fn check_sound(board: &Board) {
         assert_eq!(log.bytes(), log.iter().map(|entry| entry.bytes()).sum::<u64>());
     }
     assert!(claim_deadlines.iter().eq(board.tasks().leases()) && open.iter().eq(&board.asked.open));
+    check_unacked(board);
     let by_time = board.asked.awaited.iter().map(|(seq, awaited)| (awaited.expires_at, *seq));
     assert!(by_time.collect::<BTreeSet<_>>().iter().eq(&board.asked.by_time));
     assert!(board.asked.awaited.keys().all(|seq| open.contains(seq)));

@@ -120,7 +120,7 @@ fn an_image_is_one_of_the_session() {
 
 #[test]
 fn nothing_comes_twice() {
-    let of_a = Unsound::Memory { agent: agent("a") };
+    let of_a = Unsound::Owned { log: LogName::Memory(agent("a")) };
     let again = |part: &str, element: &str| {
         let line = golden().lines().find(|line| line.starts_with(part)).unwrap().to_owned();
         changed(&line, &line.replacen(element, &format!("{element},{element}"), 1))
@@ -176,7 +176,7 @@ fn only_an_open_question_waits_and_only_what_is_there_ends() {
     assert_eq!(changed(r#"["a","b"]"#, r#"["a","x"]"#), lifetime("a/x"));
     assert_eq!(changed(r#"["a","b"]"#, r#"["a","c","0"]"#), lifetime("a/c/0"));
     let unknown = r#"{"log":{"memory":"b"},"#;
-    let memory = Unsound::Memory { agent: agent("b") };
+    let memory = Unsound::Owned { log: LogName::Memory(agent("b")) };
     assert_eq!(changed(r#"{"log":{"memory":"日 本"},"#, unknown), memory);
 }
 
@@ -249,7 +249,7 @@ fn parts_come_in_their_order_and_all_of_them() {
         let found = unsound(&cut.join("\n"));
         let needed = [0, 6, lines.len() - 1].contains(&at);
         let fits = match at {
-            1 => matches!(found, Unsound::Memory { .. }),
+            1 => matches!(found, Unsound::Owned { .. }),
             2 => matches!(found, Unsound::Awaited { .. }),
             12 => matches!(found, Unsound::Image { .. }),
             _ if needed => found == Unsound::Order,
