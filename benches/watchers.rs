@@ -1,9 +1,13 @@
-//! Events per second to ten thousand watchers of one session, beside a bare axum that streams the same frame.
+//! Ten thousand watchers of one session: their events a second beside a bare axum that streams the same frame, and the
+//! processor time of a commit beside that for as many agents that wait for their attention.
 //!
 //! `cargo build --profile dist --workspace && cargo bench --profile dist --bench watchers` takes about a minute, and 11,000 open files;
 //! `-- PATH` takes another binary of the server. Each round measures both with the same number of streams. One writer
 //! appends an item once all streams have the frame of the one before, so that both send each frame by itself. The aim
 //! is a ratio of at least 0.7. The readers share the processors with both servers.
+//!
+//! The agents wait for requests with one of ten sets of members. Each commit posts a request that none of them wants, so that
+//! all look and none is answered. The aim is at most 1.5 times the processor time for the watchers.
 #![allow(
     clippy::cast_precision_loss,
     clippy::expect_used,
@@ -38,6 +42,15 @@ const ROUNDS: usize = 5;
 const WARM_UP: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_secs(4);
 
+/// The commits whose processor time is measured.
+const COMMITS: u32 = 20;
+
+/// The time between two of them, in which all clients have looked.
+const PACE: Duration = Duration::from_millis(400);
+
+/// The time after which all clients wait.
+const SETTLED: Duration = Duration::from_secs(3);
+
 /// The pause between two looks for the last frame.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -63,7 +76,53 @@ fn main() {
         }
         ratios.sort_by(f64::total_cmp);
         println!("FIGURE watchers_vs_bare_axum {:.2} x", ratios[ROUNDS / 2]);
+        let mut ratios = Vec::new();
+        for round in 0..ROUNDS {
+            let watchers = ticks_of(|_| "/v1/sessions/s/events".to_owned()).await;
+            let agents = ticks_of(attention).await;
+            let ratio = agents / watchers;
+            println!(
+                "round {round}: ticks a commit for watchers {watchers:.1}, for agents {agents:.1}, ratio {ratio:.2}"
+            );
+            ratios.push(ratio);
+        }
+        ratios.sort_by(f64::total_cmp);
+        println!("FIGURE attentions_vs_watchers {:.2} x", ratios[ROUNDS / 2]);
     });
+}
+
+/// What the n-th agent waits for.
+fn attention(n: usize) -> String {
+    let wanted = format!("%7B%22device%22:%22linux-{}%22%7D", n % 10);
+    format!("/v1/sessions/s/agents/agent-{n}/attention?after=1&wait=60s&match={wanted}")
+}
+
+/// The processor time of the server for a commit, in ticks, while clients wait for these.
+async fn ticks_of(path: impl Fn(usize) -> String) -> f64 {
+    let home = tempfile::tempdir().expect("a directory");
+    let server = Server::start(&binary(), home, &FLAGS);
+    let client = Client::builder().no_proxy().build().unwrap();
+    let append = format!("http://{}/v1/sessions/s/requests", server.address);
+    post(&client, &append).await;
+    let mut clients = JoinSet::new();
+    for n in 0..WATCHERS {
+        let mut stream = TcpStream::connect(server.address).await.expect("a connection");
+        stream.write_all(request(&path(n)).as_bytes()).await.expect("a request");
+        clients.spawn(async move {
+            let mut piece = [0; 16 << 10];
+            while stream.read(&mut piece).await.is_ok_and(|read| read > 0) {}
+        });
+    }
+    sleep(SETTLED).await;
+    let before = server.ticks();
+    for _ in 0..COMMITS {
+        post(&client, &append).await;
+        sleep(PACE).await;
+    }
+    sleep(SETTLED).await;
+    let ticks = (server.ticks() - before) as f64 / f64::from(COMMITS);
+    clients.abort_all();
+    ticks
 }
 
 /// The events a second of the server, and one of its frames.

@@ -42,6 +42,18 @@ impl Server {
     }
 }
 
+#[expect(dead_code, reason = "not every benchmark measures it")]
+impl Server {
+    /// Returns the processor time that the server has used, in ticks of the kernel's clock.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = format!("/proc/{}/stat", self.child.id());
+        let stat = std::fs::read_to_string(stat).expect("the server runs");
+        let (_, fields) = stat.rsplit_once(')').expect("a name");
+        let used = fields.split_whitespace().skip(11).take(2);
+        used.map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.child.kill().ok();

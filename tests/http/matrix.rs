@@ -24,11 +24,11 @@ pub(crate) enum Needs {
     ReadAll,
     /// To read, with the sight of every agent's memory.
     ReadMemories,
-    /// To read the memory of agent A.
+    /// To read the memory of agent A, or the messages to it.
     ReadMemoryOfA,
-    /// To write the memory of agent A.
+    /// To write the memory of agent A, or to change the messages to it.
     WriteMemoryOfA,
-    /// To write the memories of all agents.
+    /// To write the logs of all agents.
     WriteMemories,
     /// To read and to write.
     ReadWrite,
@@ -118,6 +118,17 @@ const ROWS: &[Row] = &[
     ("patch_memory_entry", WriteMemoryOfA, LINE, 200),
     ("delete_memory_entry", WriteMemoryOfA, "", 200),
     ("get_memory_cost", ReadMemoryOfA, "", 200),
+    ("get_messages", ReadMemoryOfA, "", 200),
+    // Anyone may send a message.
+    ("append_to_messages", Write, LINE, 201),
+    ("replace_messages", WriteMemoryOfA, "[]", 200),
+    ("remove_from_messages", WriteMemoryOfA, "", 200),
+    ("get_message", ReadMemoryOfA, "", 200),
+    ("put_message", WriteMemoryOfA, LINE, 200),
+    ("patch_message", WriteMemoryOfA, LINE, 200),
+    ("delete_message", WriteMemoryOfA, "", 200),
+    ("acknowledge_message", WriteMemoryOfA, "", 200),
+    ("get_attention", ReadMemoryOfA, "", 200),
     ("answer_question", Write, "{\"answer\":\"yes\"}", 200),
     ("claim_request", Write, "{\"ttl\":\"60s\"}", 201),
     ("release_request", Write, "", 200),
@@ -305,6 +316,7 @@ impl House {
             (Method::POST, "/trajectories", LINE),
             (Method::POST, "/screenshots", screenshot.as_str()),
             (Method::POST, "/agents/A/memory", LINE),
+            (Method::POST, "/agents/A/messages", LINE),
             (Method::PUT, "/state/place", "{}"),
             (Method::POST, "/checkpoints", "{\"name\":\"here\"}"),
             (Method::POST, "/blobs", BLOB),

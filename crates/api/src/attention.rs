@@ -1,6 +1,5 @@
 //! Attention: all that waits for one agent, in one answer.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -53,13 +52,13 @@ fn wanted(params: &mut Params, name: &'static str) -> Result<Option<Wanted>, Ref
 /// Takes the names of lists.
 fn included(params: &mut Params, name: &'static str) -> Result<Option<Vec<Waking>>, Refusal> {
     let Some(names) = params.list(name)? else { return Ok(None) };
-    let find = |name: &String| Waking::ALL.into_iter().find(|waking| waking.name() == name);
-    if let Some(unknown) = names.iter().find(|name| find(name).is_none()) {
+    let is_known = |name: &String| Waking::ALL.iter().any(|waking| waking.name() == name);
+    if !names.iter().all(is_known) {
         let known = Waking::ALL.map(Waking::name).join(", ");
-        return Err(invalid(name, format!("has the list '{unknown}'; the lists are {known}")));
+        return Err(invalid(name, format!("must be a list of {known}")));
     }
-    let chosen: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    Ok(Some(Waking::ALL.into_iter().filter(|waking| chosen.contains(waking.name())).collect()))
+    let is_wanted = |waking: &Waking| names.iter().any(|name| name == waking.name());
+    Ok(Some(Waking::ALL.into_iter().filter(is_wanted).collect()))
 }
 
 /// All that waits for an agent.

@@ -237,6 +237,7 @@ fn a_restore_is_shown_by_what_it_touched() {
         updated: None,
         work: None,
         task: None,
+        acked_at: None,
         item: item("{}"),
     };
     let log = RestoredLog { removed: vec![(Seq(1), Seq(4)).into()], entries: vec![entry.into()] };
