@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { lineDiff } from "../../../crates/ui/page/core/prompt/line-diff.js";
+import { lineDiff } from "../../../crates/ui/page/core/lines.js";
 import { asText, imageSource, partsOf, promptQuery, shares, viewQuery } from "../../../crates/ui/page/core/prompt/parts.js";
 import { entryOf, highlighted, pieces, searchQuery, textKeys } from "../../../crates/ui/page/core/search.js";
 

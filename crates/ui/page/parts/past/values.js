@@ -2,7 +2,7 @@
 
 import { cx, html, useMemo, useState } from "../../core/dom.js";
 import { bytes } from "../../core/format.js";
-import { diffLines } from "../../vendor/diff/line.js";
+import { lineDiff } from "../../core/lines.js";
 import { Button } from "../basics.js";
 import { indent } from "../json.js";
 
@@ -21,7 +21,7 @@ export function ValueDiff({ before, after }) {
   const lines = useMemo(() => linesOf(before, after), [before, after]);
   const size = lines.reduce((sum, line) => sum + line.text.length, 0);
   const shown = all ? lines : cut(lines);
-  return html`<pre class="value-diff" tabindex="0" aria-label="Changed value">${shown.map(({ kind, text }) => html`<span class=${cx("line", kind)}><span class="sign">${{ added: "+", removed: "−", gap: "⋯" }[kind] ?? " "}</span><bdi>${text}</bdi></span>`)}</pre>
+  return html`<pre class="value-diff" tabindex="0" aria-label="Changed value">${shown.map(({ kind, text }) => html`<span class=${cx("line", kind)}><span class="sign">${{ added: "+", removed: "−", fold: "⋯" }[kind] ?? " "}</span><bdi>${text}</bdi></span>`)}</pre>
     ${shown.length < lines.length || shown.some((line) => line.cut) ? html`<${Button} kind="quiet" onClick=${() => setAll(true)}>Show all ${bytes(size)}<//>` : null}`;
 }
 
@@ -35,26 +35,7 @@ function linesOf(before, after) {
   if (before === undefined) return split(now, "added");
   if (after === undefined) return split(old, "removed");
   if (old.length + now.length > COMPARED_CHARS) return [...split(old, "removed"), ...split(now, "added")];
-  const found = [];
-  for (const part of diffLines(`${old}\n`, `${now}\n`)) {
-    found.push(...split(part.value.replace(/\n$/, ""), part.added ? "added" : part.removed ? "removed" : "same"));
-  }
-  return folded(found);
-}
-
-/** Leaves out equal lines that are far from a change. */
-function folded(lines) {
-  const near = lines.map(() => false);
-  lines.forEach((line, i) => {
-    if (line.kind === "same") return;
-    for (let j = Math.max(0, i - CONTEXT); j <= Math.min(lines.length - 1, i + CONTEXT); j += 1) near[j] = true;
-  });
-  const found = [];
-  lines.forEach((line, i) => {
-    if (near[i]) found.push(line);
-    else if (i === 0 || near[i - 1]) found.push({ kind: "gap", text: "" });
-  });
-  return found;
+  return lineDiff(old, now, CONTEXT).lines;
 }
 
 function cut(lines) {

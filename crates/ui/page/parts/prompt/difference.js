@@ -4,7 +4,7 @@ import { board, get, withQuery } from "../../core/api.js";
 import { setParams } from "../../core/address.js";
 import { cx, html, useEffect, useMemo, useState } from "../../core/dom.js";
 import { count } from "../../core/format.js";
-import { lineDiff } from "../../core/prompt/line-diff.js";
+import { lineDiff } from "../../core/lines.js";
 import { imageLine, partsOf, viewQuery } from "../../core/prompt/parts.js";
 import { Button, Empty, ProblemNote, Skeleton } from "../basics.js";
 import { indent } from "../json.js";

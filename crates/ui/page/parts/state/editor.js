@@ -2,9 +2,9 @@
 
 import { get, request, statePath } from "../../core/api.js";
 import { html, useEffect, useMemo, useState } from "../../core/dom.js";
+import { compareLines } from "../../core/lines.js";
 import { parseJson } from "../../core/state/json-tree.js";
 import { touchesPath } from "../../core/state/tree.js";
-import { diffLines } from "../../vendor/diff/line.js";
 import { Agent, Button, ProblemNote, Skeleton, toast } from "../basics.js";
 import { Dialog } from "../dialog.js";
 import { indent } from "../json.js";
@@ -132,8 +132,11 @@ function News({ news, isHidden, onCompare }) {
 
 /** Both values side by side, with what differs marked. */
 function Sides({ theirs, mine }) {
-  const parts = useMemo(() => diffLines(theirs ?? "", mine, { timeout: DIFF_MS }) ?? [{ value: theirs ?? "", removed: true }, { value: mine, added: true }], [theirs, mine]);
-  const side = (skipped, mark) => parts.filter((part) => !part[skipped]).map((part) => (part[mark] ? html`<mark class=${mark}>${part.value}</mark>` : part.value));
+  const { runs } = useMemo(() => compareLines((theirs ?? "").split("\n"), mine.split("\n"), DIFF_MS), [theirs, mine]);
+  const side = (skipped, mark) => runs.filter(({ kind }) => kind !== skipped).map(({ kind, lines }, i) => {
+    const text = `${i > 0 ? "\n" : ""}${lines.join("\n")}`;
+    return kind === mark ? html`<mark class=${mark}>${text}</mark>` : text;
+  });
   return html`<p role="alert">Somebody else wrote in between. Your change is not written yet.</p>
     <div class="state-sides">
       <section><h3>Theirs</h3>${theirs === undefined ? html`<p class="muted">The value was deleted.</p>` : html`<pre class="codebox" tabindex="0" aria-label="Theirs">${side("added", "removed")}</pre>`}</section>
