@@ -18,7 +18,7 @@ describe("sessions are found by name and label, live, and made", async (t) => {
   await row("alpha").getByRole("link", { name: "team: ufo" }).click();
   assert.match(t.page.url(), /label=team%3Aufo/);
   await t.page.getByRole("button", { name: "New session" }).click();
-  await t.page.getByLabel("Name").fill("delta");
+  await t.page.getByRole("dialog").getByLabel("Name").fill("delta");
   await t.page.getByRole("button", { name: "Make session" }).click();
   await t.page.waitForURL(/sessions\/delta\/timeline/);
   assert.equal((await t.server.get(board("delta"))).body.session, "delta");

@@ -244,7 +244,7 @@ describe("ten thousand requests are a windowed list", async (t) => {
   const top = await list.evaluate((element) => element.scrollTop);
   await request(server, session, { request: "task 10000" });
   await page.getByRole("button", { name: "All 10,001" }).waitFor();
-  await page.waitForFunction((before) => document.querySelector(".tasks-list").scrollTop > before, top);
+  await page.waitForFunction((before) => document.querySelector(".list").scrollTop > before, top);
   await page.getByRole("searchbox", { name: "Find a request" }).fill("task 4321");
   await row(page, "task 4321").waitFor();
   await claim(server, session, 4322);

@@ -48,6 +48,21 @@ export function setParams(changes, { replace = true } = {}) {
   go(href(view, session, { ...params, ...changes }), { replace });
 }
 
+/** The names in a parameter that is a list: by commas, or a JSON array where a name has a comma. */
+export function namesIn(text) {
+  if (!text) return [];
+  try {
+    return text.startsWith("[") ? JSON.parse(text) : text.split(",");
+  } catch {
+    return text.split(",");
+  }
+}
+
+/** Names as such a parameter; null without any. */
+export function listed(names) {
+  return names.length === 0 ? null : names.some((name) => /[,[]/.test(name)) ? JSON.stringify(names) : names.join(",");
+}
+
 /** The whole URL of an address, to send to others. */
 export function absolute(address) {
   return new URL(address, `${location.origin}${location.pathname}`).href;

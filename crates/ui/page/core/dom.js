@@ -1,9 +1,9 @@
 // The one place where views get components, hooks and signals from.
 
 import htm from "../vendor/htm.js";
-import { Fragment, createContext, h, render } from "../vendor/preact.js";
-import { useCallback, useContext, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/hooks.js";
-import { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from "../vendor/signals.js";
+import { Fragment, h, render } from "../vendor/preact.js";
+import { useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
+import { batch, computed, signal } from "../vendor/signals.js";
 
 /** A number that kept its text is shown as that text. */
 const child = (one) => (JSON.isRawJSON?.(one) ? one.rawJSON : one);
@@ -15,7 +15,4 @@ export function cx(...names) {
   return names.filter(Boolean).join(" ");
 }
 
-export {
-  Fragment, batch, computed, createContext, effect, h, render, signal, untracked, useCallback, useComputed, useContext, useEffect,
-  useErrorBoundary, useId, useLayoutEffect, useMemo, useReducer, useRef, useSignal, useSignalEffect, useState,
-};
+export { Fragment, batch, computed, h, render, signal, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState };

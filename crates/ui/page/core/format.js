@@ -86,6 +86,12 @@ export function pairs(value) {
   return Object.entries(object).map(([name, one]) => `${name}: ${typeof one === "string" ? one : JSON.stringify(one)}`).join(", ");
 }
 
+/** True if a text has each of some words, whatever their case. */
+export function hasWords(text, words) {
+  const searched = text.toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => searched.includes(word));
+}
+
 /** Any JSON value as one short line. */
 export function brief(value, max = 120) {
   if (typeof value === "string") return short(value.replace(/\s+/g, " "), max);

@@ -1,6 +1,6 @@
 // A resource of the API that is read again when a commit touches it.
 
-import { signal, useEffect, useMemo } from "./dom.js";
+import { signal, useEffect, useMemo, useRef, useState } from "./dom.js";
 import { get } from "./api.js";
 
 /** The shortest time between two reads of one resource. */
@@ -31,6 +31,46 @@ export function useResource(path, { feed, on, every, accept, cache } = {}) {
   }, [every, resource]);
   const now = resource.state.value;
   return { ...now, refresh: () => resource.touch(0) };
+}
+
+/** What `read(signal)` returns as `{value, error}`, read again when `deps` change; meanwhile what was there stays if one `keeps` it. */
+export function useRead(read, deps, keeps) {
+  const [state, setState] = useState({});
+  useEffect(() => {
+    const aborter = new AbortController();
+    const { signal: aborted } = aborter;
+    if (!keeps) setState({});
+    read(aborted).then((value) => aborted.aborted || setState({ value }), (error) => aborted.aborted || setState({ error }));
+    return () => aborter.abort();
+  }, deps);
+  return state;
+}
+
+/**
+ * A list that is read page by page, on demand. `page(after, signal)` returns `{items, next, more}`, perhaps with other members; `after` is
+ * the `next` of the page before. Returns the last page's members with the `items` of all, `loading`, `error`, and `read`, which reads the
+ * next page. Begins anew when `deps` change; meanwhile what was there stays if one `keeps` it.
+ */
+export function usePages(page, deps, keeps) {
+  const [state, setState] = useState({ items: [], loading: true });
+  const aborter = useRef();
+  const read = async (before, shown = before) => {
+    const { signal: aborted } = aborter.current;
+    const tell = (next) => aborted.aborted || setState(next);
+    tell({ ...shown, loading: true, error: undefined });
+    try {
+      const { items, ...rest } = await page(before.next, aborted, (next) => tell({ ...before, next, loading: true }));
+      tell({ items: [...before.items, ...items], ...rest });
+    } catch (error) {
+      tell({ ...before, loading: false, error });
+    }
+  };
+  useEffect(() => {
+    aborter.current = new AbortController();
+    read({ items: [] }, keeps ? state : undefined);
+    return () => aborter.current.abort();
+  }, deps);
+  return { ...state, read: () => read(state) };
 }
 
 class Resource {

@@ -1,9 +1,10 @@
 // Small parts that every view uses.
 
 import { rights } from "../core/api.js";
+import { place, setParams } from "../core/address.js";
 import { now } from "../core/clock.js";
 import { cx, html, signal, useState } from "../core/dom.js";
-import { ago, fullTime, hue, time } from "../core/format.js";
+import { ago, bytes, fullTime, hue, short, time } from "../core/format.js";
 import { Icon } from "./icon.js";
 
 /** A button. `icon` alone needs `label`, which is also its tooltip. */
@@ -67,6 +68,13 @@ export function isTyping(target) {
   return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 }
 
+/** A text of which one sees the beginning until one asks for all. */
+export function Long({ text, max }) {
+  const [all, setAll] = useState(false);
+  const isCut = !all && text.length > max;
+  return html`<bdi>${isCut ? short(text, max) : text}</bdi>${isCut && html` <${Button} kind="quiet" onClick=${() => setAll(true)}>Show all ${bytes(text.length)}<//>`}`;
+}
+
 /** A view without content: a title, and how to get some. */
 export function Empty({ title, children }) {
   return html`<div class="empty"><h2>${title}</h2><div>${children}</div></div>`;
@@ -113,6 +121,23 @@ export function Select({ label, options, value, onChange, hideLabel }) {
     ${options.map(([one, text]) => html`<option value=${one} selected=${one === value}>${text}</option>`)}
   </select>`;
   return hideLabel ? field : html`<label class="labelled">${label}${field}</label>`;
+}
+
+/** A field with its label. `onText` gets its text; with `rows` it has several lines. */
+export function Field({ label, onText, rows, mono, class: extra, ...rest }) {
+  return html`<label class=${cx("labelled", extra)}>${label}<${rows ? "textarea" : "input"} class=${cx("field", mono && "mono")} rows=${rows} onInput=${(event) => onText(event.currentTarget.value)} ...${rest} /></label>`;
+}
+
+/** The field that filters a view by a parameter of its address; the key / moves to it. */
+export function Find({ label, name = "text" }) {
+  return html`<input class="field grow" type="search" data-search placeholder=${`${label} ( / )`} aria-label=${label} value=${place.value.params[name] ?? ""} onInput=${(event) => setParams({ [name]: event.currentTarget.value })} />`;
+}
+
+/** A choice of one of some names, or of all, kept in a parameter of the address. Nothing if there is no choice. */
+export function NameFilter({ label, all, names, name, value }) {
+  const known = [...new Set(value ? [...names, value] : names)].sort();
+  if (known.length < 2 && !value) return null;
+  return html`<${Select} label=${label} hideLabel options=${[["", all], ...known.map((one) => [one, short(one, 60)])]} value=${value} onChange=${(one) => setParams({ [name]: one })} />`;
 }
 
 /** Chips of which any number may be on. */

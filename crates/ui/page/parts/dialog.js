@@ -1,7 +1,8 @@
 // Dialogs over the page, and drawers beside it. Escape closes both.
 
-import { cx, html, useEffect, useRef } from "../core/dom.js";
-import { Button } from "./basics.js";
+import { request } from "../core/api.js";
+import { cx, html, useEffect, useRef, useState } from "../core/dom.js";
+import { Button, ProblemNote } from "./basics.js";
 
 /** A modal dialog. `onClose` is called for Escape, the button and a click outside. */
 export function Dialog({ title, onClose, children, foot, wide }) {
@@ -38,6 +39,31 @@ export function Confirm({ title, children, action, danger = true, onDone, onClos
     onClose=${onClose}
     foot=${html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind=${danger ? "danger" : "primary"} onClick=${onDone}>${action}<//>`}
   >${children}<//>`;
+}
+
+/** A dialog whose form is sent by `onSend`. What that throws is shown, and the dialog stays. */
+export function FormDialog({ title, action, danger, disabled, hint, back = "Cancel", onSend, onClose, children }) {
+  const [error, setError] = useState();
+  const send = (event) => {
+    event.preventDefault();
+    onSend().catch(setError);
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form class="stack" onSubmit=${send}>
+      ${children}
+      <${ProblemNote} error=${error} />
+      <div class="row"><span class="grow small muted">${hint}</span><${Button} onClick=${onClose}>${back}<//><${Button} type="submit" kind=${danger ? "danger" : "primary"} disabled=${disabled}>${action}<//></div>
+    </form>
+  <//>`;
+}
+
+/** A write under the condition that nothing of its name exists; `message` says it if something does. */
+export async function putNew(path, options, message) {
+  try {
+    return await request("PUT", path, { ...options, headers: { "If-None-Match": "*" } });
+  } catch (error) {
+    throw error.status === 412 ? Object.assign(error, { message }) : error;
+  }
 }
 
 /** A panel at the right edge that leaves the view usable. */

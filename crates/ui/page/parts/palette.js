@@ -2,7 +2,8 @@
 
 import { get } from "../core/api.js";
 import { go, href, place, SESSION_VIEWS, TOP_VIEWS } from "../core/address.js";
-import { cx, html, signal, useEffect, useState } from "../core/dom.js";
+import { cx, html, signal, useState } from "../core/dom.js";
+import { useRead } from "../core/resource.js";
 import { theme } from "../core/settings.js";
 import { VIEWS } from "../views/registry.js";
 import { Dialog } from "./dialog.js";
@@ -21,19 +22,14 @@ export function Palette() {
 
 function Open() {
   const [text, setText] = useState("");
-  const [sessions, setSessions] = useState([]);
   const [at, setAt] = useState(0);
   const close = () => (shown.value = false);
-  useEffect(() => {
-    const aborter = new AbortController();
-    const read = (query) => get("/v1/sessions", { query: { limit: 1000, ...query }, signal: aborter.signal }).then(({ body }) => body.sessions);
+  const { value: sessions = [] } = useRead((signal) => {
+    const read = (query) => get("/v1/sessions", { query: { limit: 1000, ...query }, signal }).then(({ body }) => body.sessions);
     // The first thousand, and those that begin with the text where there are more.
-    Promise.all([read({}), text.trim() ? read({ prefix: text.trim() }) : []])
-      .then(([all, begun]) => setSessions([...new Set([...all, ...begun].map((one) => one.session))]))
-      .catch(() => {});
-    return () => aborter.abort();
-  }, [text]);
-  const found = choices(text, sessions);
+    return Promise.all([read({}), text.trim() ? read({ prefix: text.trim() }) : []]);
+  }, [text], true);
+  const found = choices(text, [...new Set(sessions.flat().map((one) => one.session))]);
   const chosen = found[Math.min(at, found.length - 1)];
   const take = (one) => {
     close();

@@ -116,19 +116,11 @@ function Head() {
   </header>`;
 }
 
-const STATES = {
-  connecting: "connecting",
-  live: "live",
-  retrying: "reconnecting",
-  paused: "paused",
-  ended: "ended",
-};
-
 function Live({ session }) {
   const feed = useFeed(session);
   const state = feed.state.value;
   const wait = feed.retryAt.value - now.value;
-  const text = state === "retrying" && wait > 1500 ? `reconnecting in ${span(wait)}` : STATES[state];
+  const text = state !== "retrying" ? state : wait > 1500 ? `reconnecting in ${span(wait)}` : "reconnecting";
   return html`<span class=${cx("live", state)} role="status" title=${`Revision ${feed.head.value}`}>${text}</span>`;
 }
 

@@ -4,13 +4,13 @@ import { board, curl, rights, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { cx, html, useMemo, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
-import { cost, count, plural } from "../core/format.js";
+import { cost, count, hasWords, plural } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
-import { statuses } from "../core/statuses.js";
-import { Agent, Ago, Button, Command, Empty, ProblemNote, Select, Skeleton, Status } from "../parts/basics.js";
+import { FIRST, statuses } from "../core/statuses.js";
+import { Agent, Ago, Button, Command, Empty, Field, Find, ProblemNote, Select, Skeleton, Status } from "../parts/basics.js";
+import { FormDialog, putNew } from "../parts/dialog.js";
 import { Rows } from "../parts/rows.js";
 import { AgentDetail } from "../parts/agents/detail.js";
-import { RegisterAgent } from "../parts/agents/dialogs.js";
 import { useCost } from "../parts/agents/costs.js";
 
 /** The most agents that are listed; a status as the filter finds others. */
@@ -35,18 +35,18 @@ export function Agents({ session }) {
     list.refresh();
   };
   const isFiltered = text !== "" || status !== "";
-  return html`<div class=${cx("view agents", agent !== undefined && "with-detail")}>
+  return html`<div class=${cx("view whole agents", agent !== undefined && "with-detail")}>
     <div class="bar">
-      <input class="field grow" type="search" data-search placeholder="Find an agent" aria-label="Find an agent" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+      <${Find} label="Find an agent" />
       <${Select} label="Status" hideLabel options=${[["", "All statuses"], ...statuses(states).map((one) => [one, one])]} value=${status} onChange=${(one) => setParams({ status: one })} />
       ${rights.value.mayWrite && html`<${Button} icon="plus" onClick=${() => setMaking(true)}>Register<//>`}
     </div>
     <${ProblemNote} error=${list.error} retry=${list.refresh} />
-    <div class="agents-body">
-      <section class="agents-side" aria-label="Agents">
+    <div class="split agents-body">
+      <section class="side" aria-label="Agents">
         ${list.loading && html`<div class="view padded"><${Skeleton} /></div>`}
         ${shown.length > 0 && html`<${Head} n=${shown.length} more=${list.data.more} />
-          <${Rows} class="agents-list" label="Agents" count=${shown.length} height=${ROW_PX} reveal=${agent === undefined ? undefined : shown.findIndex((one) => one.agent === agent)}
+          <${Rows} class="list" label="Agents" count=${shown.length} height=${ROW_PX} reveal=${agent === undefined ? undefined : shown.findIndex((one) => one.agent === agent)}
             render=${(i) => html`<${Row} key=${shown[i].agent} session=${session} feed=${feed} one=${shown[i]} selected=${shown[i].agent === agent} />`} />`}
         ${!list.loading && shown.length === 0 && !list.error && (isFiltered ? html`<${Empty} title="No agent matches">Fewer filters show more.<//>` : html`<${None} session=${session} />`)}
       </section>
@@ -57,12 +57,11 @@ export function Agents({ session }) {
 }
 
 function matches(one, text) {
-  const searched = [one.agent, one.type, one.platform, one.host].join(" ").toLowerCase();
-  return text.toLowerCase().split(/\s+/).every((word) => searched.includes(word));
+  return hasWords([one.agent, one.type, one.platform, one.host].join(" "), text);
 }
 
 function Head({ n, more }) {
-  return html`<div class="agents-head" aria-hidden="true">
+  return html`<div class="list-head agents-head" aria-hidden="true">
     <span>${more ? `The first ${count(n)} agents` : plural(n, "agent")}</span><span>Status</span><span class="extra">Type</span><span class="extra">Platform</span><span class="extra">Host</span><span class="extra right">Steps</span><span class="extra right">Cost</span><span class="right">Seen</span>
   </div>`;
 }
@@ -70,7 +69,7 @@ function Head({ n, more }) {
 function Row({ session, feed, one, selected }) {
   const { params } = place.value;
   const { spent, steps, isForeign } = useCost(session, one.agent, feed);
-  return html`<a class="agent-row" href=${href("agents", session, { ...params, agent: one.agent, before: null, open: null })} aria-current=${selected ? "true" : undefined}>
+  return html`<a class="list-row agent-row" href=${href("agents", session, { ...params, agent: one.agent, before: null, open: null })} aria-current=${selected ? "true" : undefined}>
     <${Agent} name=${one.agent} />
     <span class="row"><${Status} value=${one.status} />${one.paused && html`<span class="badge">paused</span>`}${one.stopped && html`<span class="badge">stopped</span>`}</span>
     <span class="extra truncate muted" title=${one.type}>${one.type}</span>
@@ -86,5 +85,27 @@ function None({ session }) {
   return html`<${Empty} title="No agent is registered">
     <p>An agent is registered with its first memory, or by itself:</p>
     <${Command} text=${curl(board(session, "agents", "AppAgent"), { method: "PUT", body: { type: "AppAgent", platform: "linux" } })} />
+  <//>`;
+}
+
+/** The members of a profile that the dialog asks for. */
+const FIELDS = [["type", "Type", "AppAgent"], ["platform", "Platform", "linux"], ["host", "Host", "HostAgent"]];
+
+/** The dialog that registers an agent. */
+function RegisterAgent({ session, states, onMade, onClose }) {
+  const [name, setName] = useState("");
+  const [status, setStatus] = useState(FIRST);
+  const [profile, setProfile] = useState({});
+  const register = async () => {
+    const filled = Object.fromEntries(Object.entries(profile).filter(([, value]) => value.trim() !== ""));
+    await putNew(board(session, "agents", name), { body: { ...filled, status } }, "an agent of this name is registered");
+    onMade();
+    onClose();
+    setParams({ agent: name, before: null });
+  };
+  return html`<${FormDialog} title="Register an agent" action="Register" disabled=${name === ""} onSend=${register} onClose=${onClose}>
+    <${Field} label="Name" autofocus required value=${name} onText=${setName} />
+    ${FIELDS.map(([field, label, example]) => html`<${Field} key=${field} label=${`${label} (optional)`} placeholder=${example} value=${profile[field] ?? ""} onText=${(text) => setProfile({ ...profile, [field]: text })} />`)}
+    <${Select} label="Status" options=${statuses(states).map((one) => [one, one])} value=${status} onChange=${setStatus} />
   <//>`;
 }

@@ -1,18 +1,17 @@
 // The inbox: the open questions of all sessions, oldest first, to be answered in place.
 
 import { board, curl, rights, withQuery } from "../core/api.js";
-import { href, place, setParams } from "../core/address.js";
+import { href, place } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
-import { count, plural } from "../core/format.js";
+import { brief, count, hasWords, plural, short } from "../core/format.js";
 import { COUNTED_MAX, hasMore, keyOf, look, looked, older, problem, questions, useCloseLook } from "../core/inbox.js";
 import { isPossible, switchNotify } from "../core/questions/notice.js";
-import { answeredHere, draftOf, readEnd } from "../core/questions/questions.js";
+import { answeredHere, draftOf, optionsOf, readEnd } from "../core/questions/questions.js";
 import { useResource } from "../core/resource.js";
 import { notify } from "../core/settings.js";
 import { itemText } from "../core/timeline.js";
-import { Button, Command, Empty, ProblemNote, Select, Skeleton, toast } from "../parts/basics.js";
+import { Agent, Ago, Button, Command, Empty, Find, NameFilter, ProblemNote, Skeleton, toast } from "../parts/basics.js";
 import { Question } from "../parts/questions/card.js";
-import { Answered } from "../parts/questions/answered.js";
 
 /** Questions that are shown until one asks for more. */
 const PAGE = 50;
@@ -35,9 +34,9 @@ export function Questions() {
   const isFiltered = session !== "" || agent !== "" || text !== "";
   return html`<div class="view questions">
     <div class="bar">
-      <input class="field grow" type="search" data-search placeholder="Find a question" aria-label="Find a question" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
-      <${Filter} label="Session" none="All sessions" names=${cards.map(({ question }) => question.session)} value=${session} onChange=${(name) => setParams({ session: name })} />
-      <${Filter} label="Agent" none="All agents" names=${cards.map(({ question }) => question.agent).filter(Boolean)} value=${agent} onChange=${(name) => setParams({ agent: name })} />
+      <${Find} label="Find a question" />
+      <${NameFilter} label="Session" all="All sessions" names=${cards.map(({ question }) => question.session)} name="session" value=${session} />
+      <${NameFilter} label="Agent" all="All agents" names=${cards.map(({ question }) => question.agent).filter(Boolean)} name="agent" value=${agent} />
       <${Notify} />
     </div>
     <div class="questions-body">
@@ -102,15 +101,7 @@ function useCards(open, session) {
 function matches(question, { session, agent, text }) {
   if (session !== "" && question.session !== session) return false;
   if (agent !== "" && question.agent !== agent) return false;
-  if (text === "") return true;
-  const searched = `${question.session} ${question.agent ?? ""} ${itemText("questions", question.item)}`.toLowerCase();
-  return text.toLowerCase().split(/\s+/).every((word) => searched.includes(word));
-}
-
-function Filter({ label, none, names, value, onChange }) {
-  const all = [...new Set(value === "" ? names : [...names, value])].sort();
-  if (all.length < 2 && value === "") return null;
-  return html`<${Select} label=${label} hideLabel options=${[["", none], ...all.map((name) => [name, name])]} value=${value} onChange=${onChange} />`;
+  return hasWords(`${question.session} ${question.agent ?? ""} ${itemText("questions", question.item)}`, text);
 }
 
 function Notify() {
@@ -127,4 +118,22 @@ function None() {
     <p>Questions that agents ask in any session appear here.</p>
     <${Command} text=${curl(board("demo", "questions"), { method: "POST", body: { question: "May I go on?", options: ["Yes", "No"] } })} />
   <//>`;
+}
+
+/** What was answered on this page, the last first. */
+function Answered({ list }) {
+  if (list.length === 0) return null;
+  return html`<section class="answered" aria-label="Answered here">
+    <h2>Answered here</h2>
+    <ul>${list.map((one) => html`<li key=${keyOf(one)}>
+      <div class="row small muted"><${Agent} name=${one.agent} /><span>in</span><a class="truncate" href=${href("timeline", one.session, { around: one.revision })}>${one.session} #${one.seq}</a><span class="grow"></span><${Ago} at=${one.answeredAt} /></div>
+      <div>${short(itemText("questions", one.item), 200)}</div>
+      <div>${one.skipped ? html`<span class="muted">Skipped</span>` : html`<strong>${said(one)}</strong>`}</div>
+    </li>`)}</ul>
+  </section>`;
+}
+
+/** The answer as it was offered, or as it was written. */
+function said({ item, answer }) {
+  return brief(optionsOf(item).find(({ value }) => value === answer)?.label ?? answer, 300);
 }

@@ -5,8 +5,9 @@ import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { count, plural, short } from "../core/format.js";
 import { entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, textKeys } from "../core/search.js";
+import { usePages } from "../core/resource.js";
 import { itemText } from "../core/timeline.js";
-import { Agent, Ago, Button, Copy, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { Agent, Ago, Button, Copy, Empty, Find, ProblemNote, Select, Skeleton } from "../parts/basics.js";
 import { Icon } from "../parts/icon.js";
 
 /** How long typing rests before the server is asked. */
@@ -29,13 +30,12 @@ const TIMES = [["", "Any time"], ["1h", "Last hour"], ["1d", "Last day"], ["7d",
 
 export function Search() {
   const { params } = place.value;
-  const field = useRef();
   const query = useMemo(() => searchQuery(params), [params.q, params.in, params.log, params.agent, params.since]);
   const search = useHits(query);
-  useEffect(() => field.current.focus(), []);
+  useEffect(() => document.querySelector("[data-search]").focus(), []);
   return html`<div class="view search">
     <div class="bar" role="search">
-      <input class="field grow" type="search" data-search ref=${field} placeholder="Search entries ( / )" aria-label="Search entries" value=${params.q ?? ""} onInput=${(event) => setParams({ q: event.currentTarget.value })} />
+      <${Find} label="Search entries" name="q" />
       <${Filters} params=${params} />
     </div>
     <div class="view padded search-body">
@@ -59,53 +59,32 @@ function Filters({ params }) {
 
 /** The hits of a query: asked when typing rests, an older question given up; more pages on demand. */
 function useHits(query) {
-  const [state, setState] = useState({ hits: [] });
-  const aborter = useRef();
-  const ask = async (after, before) => {
-    aborter.current?.abort();
-    const mine = (aborter.current = new AbortController());
-    setState((last) => ({ ...last, loading: true, error: undefined }));
-    try {
-      const { body } = await get("/v1/search", { query: { ...query, limit: PAGE, after }, signal: mine.signal });
-      if (!mine.signal.aborted) setState({ hits: merged(before, body.hits), next: body.next, query });
-    } catch (error) {
-      if (!mine.signal.aborted) setState({ hits: error.status === 400 ? [] : before, error, query });
-    }
+  const page = async (after, signal) => {
+    if (!query) return { items: [] };
+    if (after === undefined) await new Promise((done) => setTimeout(done, TYPED_MS));
+    const { body } = await get("/v1/search", { query: { ...query, limit: PAGE, after }, signal });
+    return { items: body.hits, next: body.next, query };
   };
-  useEffect(() => {
-    if (!query) {
-      aborter.current?.abort();
-      setState({ hits: [] });
-      return undefined;
-    }
-    const timer = setTimeout(() => ask(undefined, []), TYPED_MS);
-    return () => clearTimeout(timer);
-  }, [query]);
-  useEffect(() => () => aborter.current?.abort(), []);
-  return { ...state, more: () => ask(state.next, state.hits), retry: () => ask(undefined, []) };
-}
-
-/** Hits of two pages; entries that moved between them stand once. */
-function merged(before, hits) {
-  const id = (hit) => `${hit.session}/${entryOf(hit)}`;
-  const known = new Set(before.map(id));
-  return [...before, ...hits.filter((hit) => !known.has(id(hit)))];
+  const pages = usePages(page, [query], true);
+  // Entries that moved between two pages stand once.
+  const known = new Map(pages.items.map((hit) => [`${hit.session}/${entryOf(hit)}`, hit]));
+  return { ...pages, hits: [...known.values()] };
 }
 
 function Found({ search, query, params }) {
-  const { hits, next, error, loading, more, retry } = search;
+  const { hits, next, error, loading, read } = search;
   if (!query) return html`<${Syntax} />`;
   if (error?.status === 404 && error.code === "route-not-found") return html`<${Off} />`;
   const entries = grouped(hits);
   const path = withQuery("/v1/search", query);
   return html`
-    <${Refusal} error=${error} retry=${retry} />
+    <${Refusal} error=${error} retry=${read} />
     ${loading && hits.length === 0 && html`<${Skeleton} lines=${8} />`}
     ${!loading && !error && search.query === query && hits.length === 0 && html`<${Nothing} params=${params} />`}
     ${hits.length > 0 && html`
       <div class="row search-sum"><span class="grow muted small" role="status">${next === null || next === undefined ? plural(entries.length, "hit") : `The first ${plural(entries.length, "hit")}`}, best first</span><${Copy} icon="terminal" label="Copy as curl" text=${() => curl(path)} /></div>
       <ol class=${`search-hits${loading ? " is-stale" : ""}`} aria-busy=${String(Boolean(loading))}>${entries.map((all) => html`<${Hit} key=${`${all[0].session}/${entryOf(all[0])}`} all=${all} />`)}</ol>
-      ${next && hits.length < HITS_MAX && html`<div class="row"><${Button} disabled=${loading} onClick=${more}>More hits<//></div>`}
+      ${next && hits.length < HITS_MAX && html`<div class="row"><${Button} disabled=${loading} onClick=${read}>More hits<//></div>`}
       ${next && hits.length >= HITS_MAX && html`<p class="muted">${count(HITS_MAX)} hits are listed. More words find fewer.</p>`}`}`;
 }
 

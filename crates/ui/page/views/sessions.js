@@ -1,13 +1,13 @@
 // All sessions: searchable, by activity or name, live.
 
-import { board, put, rights } from "../core/api.js";
+import { board, rights } from "../core/api.js";
 import { go, href, place, setParams } from "../core/address.js";
 import { cx, html, useMemo, useState } from "../core/dom.js";
-import { bytes, count, plural } from "../core/format.js";
+import { bytes, count, hasWords, plural } from "../core/format.js";
 import { questions } from "../core/inbox.js";
 import { SESSIONS_MAX, useSessions } from "../core/sessions.js";
-import { Ago, Button, Command, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
-import { Dialog } from "../parts/dialog.js";
+import { Ago, Button, Command, Empty, Field, Find, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { FormDialog, putNew } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Rows } from "../parts/rows.js";
 
@@ -21,9 +21,9 @@ export function Sessions() {
   const open = useMemo(() => counted(questions.value), [questions.value]);
   const shown = useMemo(() => chosen([...byName.values()], text, sort), [byName, text, sort]);
   const error = sessions.error.value;
-  return html`<div class="view sessions">
+  return html`<div class="view whole sessions">
     <div class="bar">
-      <input class="field grow" type="search" data-search placeholder="Find a session by name or label" aria-label="Find a session" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+      <${Find} label="Find a session" />
       ${label && html`<button class="chip" aria-pressed="true" onClick=${() => setParams({ label: null })}>${label}<${Icon} name="close" label="remove the filter" /></button>`}
       <${Select} label="Order" hideLabel options=${[["activity", "Last active first"], ["name", "By name"], ["questions", "Open questions first"]]} value=${sort} onChange=${(value) => setParams({ sort: value === "activity" ? null : value })} />
       ${rights.value.mayWrite && html`<${Button} icon="plus" kind="primary" onClick=${() => setMaking(true)}>New session<//>`}
@@ -32,8 +32,8 @@ export function Sessions() {
     ${sessions.loading.value && html`<div class="view padded"><${Skeleton} lines=${8} /></div>`}
     ${sessions.cut.value && html`<p class="note">The first ${count(SESSIONS_MAX)} sessions by name are listed. Search covers all of them.</p>`}
     ${!sessions.loading.value && shown.length > 0 && html`
-      <div class="sessions-head" aria-hidden="true"><span>${plural(shown.length, "session")}</span><span>Entries</span><span>Agents</span><span>Size</span><span>Active</span></div>
-      <${Rows} class="sessions-list" label="Sessions" count=${shown.length} height=${ROW_PX} render=${(i) => html`<${Row} session=${shown[i]} questions=${open.get(shown[i].session) ?? 0} />`} />`}
+      <div class="list-head sessions-head" aria-hidden="true"><span>${plural(shown.length, "session")}</span><span>Entries</span><span>Agents</span><span>Size</span><span>Active</span></div>
+      <${Rows} class="list" label="Sessions" count=${shown.length} height=${ROW_PX} render=${(i) => html`<${Row} session=${shown[i]} questions=${open.get(shown[i].session) ?? 0} />`} />`}
     ${!sessions.loading.value && !error && shown.length === 0 && (byName.size === 0 ? html`<${First} />` : html`<${Empty} title="No session matches">Try fewer letters, or <a href=${href("search", undefined, { q: text })}>search in all entries</a>.<//>`)}
     ${making && html`<${NewSession} onClose=${() => setMaking(false)} />`}
   </div>`;
@@ -46,12 +46,7 @@ function counted(open) {
 }
 
 function chosen(all, text, sort) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = (one) => {
-    const searched = `${one.session} ${Object.entries(one.labels ?? {}).map(([k, v]) => `${k}:${v}`).join(" ")}`.toLowerCase();
-    return words.every((word) => searched.includes(word));
-  };
-  const found = words.length > 0 ? all.filter(matches) : all;
+  const found = all.filter((one) => hasWords(`${one.session} ${Object.entries(one.labels ?? {}).map(([k, v]) => `${k}:${v}`).join(" ")}`, text));
   if (sort === "name") return found.sort((a, b) => (a.session < b.session ? -1 : 1));
   if (sort === "questions") {
     const open = counted(questions.peek());
@@ -68,7 +63,7 @@ function Row({ session, questions: open }) {
   const { counts, labels = {} } = session;
   const entries = Object.values(counts).reduce((sum, n) => sum + n, 0);
   const active = Date.now() - new Date(session.updated_at) < 60_000;
-  return html`<div class="session-row">
+  return html`<div class="list-row session-row">
     <div class="name">
       <a class="truncate" href=${href("timeline", session.session)} title=${session.session}>${session.session}</a>
       <span class="row small muted labels">
@@ -103,24 +98,14 @@ function First() {
 function NewSession({ onClose }) {
   const [name, setName] = useState("");
   const [labels, setLabels] = useState("");
-  const [error, setError] = useState();
-  const make = async (event) => {
-    event.preventDefault();
-    try {
-      const body = labels.trim() ? { labels: Object.fromEntries(labels.split(",").map((one) => one.split(":").map((part) => part.trim()))) } : {};
-      await put(board(name), body, { headers: { "If-None-Match": "*" } });
-      onClose();
-      go(href("timeline", name));
-    } catch (problem) {
-      setError(problem.status === 412 ? Object.assign(problem, { message: "a session of this name exists" }) : problem);
-    }
+  const make = async () => {
+    const body = labels.trim() ? { labels: Object.fromEntries(labels.split(",").map((one) => one.split(":").map((part) => part.trim()))) } : {};
+    await putNew(board(name), { body }, "a session of this name exists");
+    onClose();
+    go(href("timeline", name));
   };
-  return html`<${Dialog} title="New session" onClose=${onClose}>
-    <form class="stack" onSubmit=${make}>
-      <label class="labelled">Name<input class="field" autofocus required value=${name} onInput=${(event) => setName(event.currentTarget.value)} /></label>
-      <label class="labelled">Labels (optional)<input class="field" placeholder="team:ufo, env:test" value=${labels} onInput=${(event) => setLabels(event.currentTarget.value)} /></label>
-      <${ProblemNote} error=${error} />
-      <div class="row"><span class="grow"></span><${Button} onClick=${onClose}>Cancel<//><${Button} type="submit" kind="primary" disabled=${name === ""}>Make session<//></div>
-    </form>
+  return html`<${FormDialog} title="New session" action="Make session" disabled=${name === ""} onSend=${make} onClose=${onClose}>
+    <${Field} label="Name" autofocus required value=${name} onText=${setName} />
+    <${Field} label="Labels (optional)" placeholder="team:ufo, env:test" value=${labels} onText=${setLabels} />
   <//>`;
 }

@@ -7,7 +7,7 @@ import { useFeed } from "../core/feed.js";
 import { parseJson } from "../core/state/json-tree.js";
 import { useStateDocument } from "../core/state/document.js";
 import { nodeOf, ROOT } from "../core/state/tree.js";
-import { Button, Command, Empty, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Button, Command, Empty, Find, ProblemNote, Skeleton } from "../parts/basics.js";
 import { AddValue } from "../parts/state/changes.js";
 import { Detail } from "../parts/state/detail.js";
 import { StateTree } from "../parts/state/tree.js";
@@ -25,9 +25,9 @@ export function State({ session }) {
     if (feed.state.peek() === "ended") feed.retry();
   };
   const isEmpty = tree && tree.root.size === 1;
-  return html`<div class="view state">
+  return html`<div class="view whole state">
     <div class="bar">
-      <input class="field grow" type="search" data-search placeholder="Filter by path or value ( / )" aria-label="Filter by path or value" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+      <${Find} label="Filter by path or value" />
     </div>
     ${error && html`<div class="view padded"><${ProblemNote} error=${error} retry=${retry} /></div>`}
     ${document.loading.value && html`<div class="view padded"><${Skeleton} lines=${10} /></div>`}

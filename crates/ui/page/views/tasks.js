@@ -4,10 +4,10 @@ import { board, curl, rights } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { cx, html, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
-import { count, plural } from "../core/format.js";
+import { count, hasWords, plural } from "../core/format.js";
 import { REQUESTS_MAX, useRequests } from "../core/tasks/requests.js";
 import { connected, dependants, details, newest, STATES } from "../core/tasks/tasks.js";
-import { Agent, Ago, Button, Command, Empty, ProblemNote, Select, Skeleton } from "../parts/basics.js";
+import { Agent, Ago, Button, Command, Empty, Find, NameFilter, ProblemNote, Skeleton } from "../parts/basics.js";
 import { Rows } from "../parts/rows.js";
 import { TaskDetail } from "../parts/tasks/detail.js";
 import { NewRequest } from "../parts/tasks/dialogs.js";
@@ -37,10 +37,10 @@ export function Tasks({ session }) {
     if (feed.problem.peek()) feed.retry();
     if (requests.error.peek()) requests.reload();
   };
-  return html`<div class=${cx("view tasks", selected !== undefined && "with-detail")}>
+  return html`<div class=${cx("view whole tasks", selected !== undefined && "with-detail")}>
     <div class="bar">
-      <input class="field grow" type="search" data-search placeholder="Find a request" aria-label="Find a request" value=${text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
-      <${Agents} all=${all} value=${agent} />
+      <${Find} label="Find a request" />
+      <${NameFilter} label="Agent" all="All agents" names=${all.flatMap(agentsOf)} name="agent" value=${agent} />
       <span class="switch" role="group" aria-label="Shown as">
         <${Button} icon="tasks" aria-pressed=${String(show !== "graph")} onClick=${() => setParams({ show: null })}>List<//>
         <${Button} icon="fork" aria-pressed=${String(show === "graph")} onClick=${() => setParams({ show: "graph" })}>Graph<//>
@@ -50,13 +50,13 @@ export function Tasks({ session }) {
     ${requests.error.value && html`<div class="view padded"><${ProblemNote} error=${requests.error.value} retry=${() => requests.reload()} /></div>`}
     ${requests.loading.value && html`<div class="view padded"><${Skeleton} lines=${8} /></div>`}
     ${isEmpty && html`<${None} session=${session} />`}
-    ${all.length > 0 && html`<div class="tasks-body">
-      <section class="tasks-side" aria-label="Requests">
+    ${all.length > 0 && html`<div class="split tasks-body">
+      <section class="side" aria-label="Requests">
         ${show === "graph" ? html`<${Whole} requests=${requests} waiting=${waiting} version=${version} selected=${selected} />` : html`
           <${States} found=${found} value=${state} />
           <${Note} requests=${requests} />
           ${shown.length > 0
-            ? html`<${Rows} class="tasks-list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${reveal}
+            ? html`<${Rows} class="list" label="Requests" count=${shown.length} height=${ROW_PX} reveal=${reveal}
                 render=${(i) => html`<${Row} key=${shown[i].seq} session=${session} task=${shown[i]} said=${details(shown[i], requests.tasks).join(" · ")} waiting=${waiting.get(shown[i].seq)?.length ?? 0} isSelected=${shown[i].seq === selected} />`} />`
             : html`<${Empty} title="No request matches">Fewer filters show more.<//>`}`}
       </section>
@@ -81,7 +81,7 @@ function useAnchor(shown, filters) {
   const held = useRef({});
   useLayoutEffect(() => {
     const { first, filters: before } = held.current;
-    const list = document.querySelector(".tasks-list");
+    const list = document.querySelector(".tasks .list");
     const added = before === filters && first !== undefined ? shown.findIndex((one) => one.seq <= first) : 0;
     // The list gets its new height after this, and before the next frame.
     if (added > 0 && list?.scrollTop > 0) requestAnimationFrame(() => (list.scrollTop += added * ROW_PX));
@@ -91,18 +91,11 @@ function useAnchor(shown, filters) {
 
 function matches(task, { agent, text }) {
   if (agent !== "" && !agentsOf(task).includes(agent)) return false;
-  if (text === "") return true;
-  return text.toLowerCase().split(/\s+/).every((word) => task.text.toLowerCase().includes(word) || `#${task.seq}` === word);
+  return text.toLowerCase().split(/\s+/).every((word) => hasWords(task.text, word) || `#${task.seq}` === word);
 }
 
 function agentsOf(task) {
   return [task.agent, agentOfWork(task)].filter(Boolean);
-}
-
-function Agents({ all, value }) {
-  const names = useMemo(() => [...new Set(all.flatMap(agentsOf))].sort(), [all]);
-  if (names.length === 0) return null;
-  return html`<${Select} label="Agent" hideLabel options=${[["", "All agents"], ...names.map((name) => [name, name])]} value=${value} onChange=${(name) => setParams({ agent: name })} />`;
 }
 
 /** The states with their numbers, of which one may be chosen. */
@@ -124,7 +117,7 @@ function Note({ requests }) {
 function Row({ session, task, said, waiting, isSelected }) {
   const { params } = place.value;
   const who = agentOfWork(task);
-  return html`<a class="task-row" href=${href("tasks", session, { ...params, request: task.seq, open: null })} aria-current=${isSelected ? "true" : undefined}>
+  return html`<a class="list-row task-row" href=${href("tasks", session, { ...params, request: task.seq, open: null })} aria-current=${isSelected ? "true" : undefined}>
     <span class="num muted">#${task.seq}</span>
     <span class="task-what"><span class="truncate" title=${task.text}>${task.text || "(no text)"}</span>
       <span class="row small muted facts-line">

@@ -1,13 +1,13 @@
 // Everything that happens in a session, oldest above: grouped, filtered, live.
 
 import { board, curl } from "../core/api.js";
-import { place, setParams } from "../core/address.js";
+import { listed, namesIn, place, setParams } from "../core/address.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { COMMITS_MAX, useFeed, useFold } from "../core/feed.js";
 import { count, plural } from "../core/format.js";
 import { expanded } from "../core/settings.js";
 import { Groups, KINDS, passes } from "../core/timeline.js";
-import { Agent, Button, Chips, Command, Empty, isTyping, ProblemNote, Skeleton } from "../parts/basics.js";
+import { Agent, Button, Chips, Command, Empty, Find, isTyping, ProblemNote, Skeleton } from "../parts/basics.js";
 import { Chunk } from "../parts/chunk.js";
 import { GroupCard } from "../parts/group.js";
 import { Overview } from "../parts/overview.js";
@@ -211,17 +211,11 @@ function move(scroller, step) {
 }
 
 function filtersOf({ agent, kind, status, text = "" }) {
-  const list = (value) => (value ? JSON.parse(value.startsWith("[") ? value : JSON.stringify(value.split(","))) : []);
-  return { agents: list(agent), kinds: list(kind), statuses: list(status), text };
+  return { agents: namesIn(agent), kinds: namesIn(kind), statuses: namesIn(status), text };
 }
 
 function isEmpty({ agents, kinds, statuses, text }) {
   return agents.length === 0 && kinds.length === 0 && statuses.length === 0 && text === "";
-}
-
-/** A list as a parameter: by commas, or as JSON where a name has one. */
-function listed(values) {
-  return values.length === 0 ? null : values.some((value) => /[,[]/.test(value)) ? JSON.stringify(values) : values.join(",");
 }
 
 const STATUSES = ["CONTINUE", "PENDING", "CONFIRM", "SCREENSHOT", "FINISH", "FAIL", "ERROR"];
@@ -231,7 +225,7 @@ function Filters({ feed, groups, filters }) {
   const agents = more ? [...groups.agents].sort() : [];
   const active = filters.agents.length + filters.kinds.length + filters.statuses.length;
   return html`<div class="bar">
-    <input class="field grow" type="search" data-search placeholder="Filter by text ( / )" aria-label="Filter by text" value=${filters.text} onInput=${(event) => setParams({ text: event.currentTarget.value })} />
+    <${Find} label="Filter by text" />
     <${Button} icon="filter" aria-expanded=${String(more)} aria-pressed=${String(active > 0)} onClick=${() => setMore(!more)}>Filter${active > 0 ? ` (${active})` : ""}<//>
     <${Button} icon="expand" aria-pressed=${String(expanded.value)} label="Show every change by itself (e)" onClick=${() => (expanded.value = !expanded.value)}>Expand<//>
     ${more && html`<div class="filters">

@@ -1,7 +1,7 @@
 // One agent: its profile, statuses, directives, costs and memory.
 
 import { board, patch, remove, rights } from "../../core/api.js";
-import { absolute, href, setParams } from "../../core/address.js";
+import { absolute, href, listed, setParams } from "../../core/address.js";
 import { html, useMemo, useState } from "../../core/dom.js";
 import { brief, fullTime } from "../../core/format.js";
 import { touches, useResource } from "../../core/resource.js";
@@ -27,12 +27,12 @@ export function AgentDetail({ session, agent, feed, about }) {
   const { data: profile, error, loading, refresh } = useResource(`${board(session, "agents", agent)}?seen=true`, { feed, on, cache: "no-store" });
   const close = () => setParams({ agent: null, before: null });
   if (!profile || error?.status === 404) {
-    return html`<section class="agent-detail" aria-label=${agent}>
+    return html`<section class="detail agent-detail" aria-label=${agent}>
       <${Heading} session=${session} agent=${agent} onClose=${close} />
       ${loading ? html`<${Skeleton} />` : error?.status === 404 ? html`<${Empty} title="The agent is not registered">It was deleted, or never wrote here.<//>` : html`<${ProblemNote} error=${error} retry=${refresh} />`}
     </section>`;
   }
-  return html`<section class="agent-detail" aria-label=${agent}>
+  return html`<section class="detail agent-detail" aria-label=${agent}>
     <${Heading} session=${session} agent=${agent} profile=${profile} onClose=${close} />
     <${ProblemNote} error=${error} retry=${refresh} />
     <div class="agent-grid">
@@ -60,7 +60,7 @@ function Heading({ session, agent, profile, onClose }) {
       <h2 class="row"><${Agent} name=${agent} /></h2>
       ${profile && html`<${Status} value=${profile.status} />`}
       <span class="grow"></span>
-      ${profile && html`<${ButtonLink} icon="timeline" href=${href("timeline", session, { agent: /[,[]/.test(agent) ? JSON.stringify([agent]) : agent })}>Timeline<//>
+      ${profile && html`<${ButtonLink} icon="timeline" href=${href("timeline", session, { agent: listed([agent]) })}>Timeline<//>
         <${ButtonLink} icon="state" href=${openHref(`agents/${agent}`)}>JSON<//>
         <${Copy} icon="link" label="Copy link" text=${() => absolute(href("agents", session, { agent }))} />
         ${rights.value.mayWrite && html`<${Button} icon="trash" label="Remove the agent" kind="quiet" onClick=${() => setRemoving(true)} />`}`}

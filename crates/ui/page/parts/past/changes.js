@@ -1,9 +1,10 @@
 // The changes between two revisions: added, changed and removed places with what they were and are.
 
 import { board, get } from "../../core/api.js";
-import { cx, html, useEffect, useState } from "../../core/dom.js";
+import { cx, html } from "../../core/dom.js";
 import { count, plural, short } from "../../core/format.js";
 import { differences } from "../../core/past.js";
+import { usePages } from "../../core/resource.js";
 import { itemText } from "../../core/timeline.js";
 import { Button, Empty, Skeleton } from "../basics.js";
 import { openHref } from "../entry.js";
@@ -16,35 +17,18 @@ import { ValueDiff } from "./values.js";
 const PAGE = 50;
 
 export function Changes({ session, from, to, oldest }) {
-  const [state, setState] = useState({ rows: [], loading: true });
-  const read = async (after, signal) => {
+  const page = async (after, signal) => {
     const { body } = await get(board(session, "diff"), { query: { from, to, limit: PAGE, after }, signal });
-    return { rows: differences(body), next: body.next, more: body.more, from: body.from, to: body.to };
+    return { ...body, items: differences(body) };
   };
-  useEffect(() => {
-    const aborter = new AbortController();
-    setState({ rows: [], loading: true });
-    read(undefined, aborter.signal).then(setState, (error) => aborter.signal.aborted || setState({ rows: [], error }));
-    return () => aborter.abort();
-  }, [session, from, to]);
-  const more = async () => {
-    const before = state;
-    setState({ ...before, loading: true });
-    try {
-      const page = await read(before.next);
-      setState({ ...page, rows: [...before.rows, ...page.rows] });
-    } catch (error) {
-      setState({ ...before, error });
-    }
-  };
-  const { rows, loading, error } = state;
+  const { items: rows, loading, error, read, ...last } = usePages(page, [session, from, to]);
   return html`<section class="past-changes" aria-label="Changes">
     <${PastProblem} error=${error} oldest=${oldest} param="from" />
     ${!loading && !error && rows.length === 0 && html`<${Empty} title="Nothing differs"><p>The board is the same at both revisions.</p><//>`}
-    ${rows.length > 0 && html`<p class="muted small" role="status">${state.more ? `The first ${plural(rows.length, "difference")}` : plural(rows.length, "difference")} from revision ${count(state.from)} to ${count(state.to)}</p>`}
+    ${rows.length > 0 && html`<p class="muted small" role="status">${last.more ? `The first ${plural(rows.length, "difference")}` : plural(rows.length, "difference")} from revision ${count(last.from)} to ${count(last.to)}</p>`}
     ${rows.map((row) => html`<${Difference} key=${`${row.kind} ${row.path}`} row=${row} />`)}
     ${loading && html`<${Skeleton} />`}
-    ${state.more && !loading && html`<div><${Button} onClick=${more}>More differences<//></div>`}
+    ${last.more && !loading && html`<div><${Button} onClick=${read}>More differences<//></div>`}
   </section>`;
 }
 

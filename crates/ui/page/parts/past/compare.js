@@ -2,9 +2,10 @@
 
 import { board, get } from "../../core/api.js";
 import { href } from "../../core/address.js";
-import { cx, html, useEffect, useState } from "../../core/dom.js";
+import { cx, html, useState } from "../../core/dom.js";
 import { count, plural, short } from "../../core/format.js";
 import { compared, comparedLogs, leaves, LEAVES_MAX, LOGS } from "../../core/past.js";
+import { useRead } from "../../core/resource.js";
 import { itemText } from "../../core/timeline.js";
 import { Button, Skeleton, Status } from "../basics.js";
 import { Picture } from "../picture.js";
@@ -18,26 +19,20 @@ const LATEST = 100;
 const ROWS = 30;
 
 export function Compare({ left, right, head, oldest }) {
-  const [state, setState] = useState({});
   // Without a revision a side is the present board; `head` is what tells that it changed.
   const sign = JSON.stringify([left, right]);
-  useEffect(() => {
-    const aborter = new AbortController();
-    Promise.allSettled([side(left, aborter.signal), side(right, aborter.signal)]).then(([a, b]) => {
-      if (!aborter.signal.aborted) setState({ sign, left: a.value, right: b.value, leftError: a.reason, rightError: b.reason });
-    });
-    return () => aborter.abort();
-  }, [sign, left.at === undefined || right.at === undefined ? head : 0]);
+  const sides = (signal) => Promise.allSettled([side(left, signal), side(right, signal)]);
+  const { value: [a, b] = [{}, {}] } = useRead(sides, [sign, left.at === undefined || right.at === undefined ? head : 0], true);
   const [differing, setDiffering] = useState(true);
-  const ready = state.left && state.right;
+  const ready = a.value && b.value;
   return html`<section class="compare" aria-label="Comparison">
-    <div class="compare-heads"><${SideHead} side=${left} read=${state.left} /><${SideHead} side=${right} read=${state.right} /></div>
-    <${PastProblem} error=${state.leftError} oldest=${oldest} /><${PastProblem} error=${state.rightError} param="with" />
-    ${!ready && !state.leftError && !state.rightError && html`<${Skeleton} />`}
+    <div class="compare-heads"><${SideHead} side=${left} read=${a.value} /><${SideHead} side=${right} read=${b.value} /></div>
+    <${PastProblem} error=${a.reason} oldest=${oldest} /><${PastProblem} error=${b.reason} param="with" />
+    ${!ready && !a.reason && !b.reason && html`<${Skeleton} />`}
     ${ready && html`<label class="check small"><input type="checkbox" checked=${differing} onChange=${(event) => setDiffering(event.currentTarget.checked)} />Only what differs</label>
-      ${LOGS.map((log) => html`<${Logs} key=${log} log=${log} left=${state.left.logs[log]} right=${state.right.logs[log]} differing=${differing} />`)}
-      <${Part} title="Agents" rows=${agents(state.left, state.right)} differing=${differing} show=${(one) => html`<${Status} value=${one.status} /> <span class="muted">${one.type ?? ""}</span>`} name=${(key) => key} />
-      <${State} left=${state.left.state} right=${state.right.state} differing=${differing} />`}
+      ${LOGS.map((log) => html`<${Logs} key=${log} log=${log} left=${a.value.logs[log]} right=${b.value.logs[log]} differing=${differing} />`)}
+      <${Part} title="Agents" rows=${agents(a.value, b.value)} differing=${differing} show=${(one) => html`<${Status} value=${one.status} /> <span class="muted">${one.type ?? ""}</span>`} name=${(key) => key} />
+      <${State} left=${a.value.state} right=${b.value.state} differing=${differing} />`}
   </section>`;
 }
 

@@ -1,12 +1,13 @@
-// What one does with a revision: fork it, restore it, name the present one as a checkpoint, delete checkpoints.
+// What one does with a revision: fork it, restore it, save it as one HTML file; name the present one as a checkpoint.
 
 import { board, post, remove, rights } from "../../core/api.js";
 import { go, href, place, setParams } from "../../core/address.js";
-import { html, useState } from "../../core/dom.js";
+import { html, useEffect, useState } from "../../core/dom.js";
 import { count, fullTime } from "../../core/format.js";
-import { attempt, Button, ProblemNote, toast } from "../basics.js";
-import { Confirm, Dialog } from "../dialog.js";
-import { Save } from "./save.js";
+import { snapshotDocument } from "../../core/snapshot/document.js";
+import { IMAGE_BYTES_MAX, readSession } from "../../core/snapshot/read.js";
+import { attempt, Button, Field, ProblemNote, toast } from "../basics.js";
+import { Confirm, Dialog, FormDialog } from "../dialog.js";
 
 /** The buttons of the view. */
 export function Actions({ session, at, head, checkpoints }) {
@@ -28,25 +29,15 @@ export function Actions({ session, at, head, checkpoints }) {
 
 function Fork({ session, at, onClose }) {
   const [name, setName] = useState(`${session}-at-${at}`.slice(0, 200));
-  const [error, setError] = useState();
-  const fork = async (event) => {
-    event.preventDefault();
-    try {
-      const { body } = await post(`${board(session)}/fork`, { to: name, at });
-      onClose();
-      toast(`Forked as ${body.session}`);
-      go(href("timeline", body.session));
-    } catch (problem) {
-      setError(problem);
-    }
+  const fork = async () => {
+    const { body } = await post(`${board(session)}/fork`, { to: name, at });
+    onClose();
+    toast(`Forked as ${body.session}`);
+    go(href("timeline", body.session));
   };
-  return html`<${Dialog} title="Fork the session" onClose=${onClose}>
-    <form class="stack" onSubmit=${fork}>
-      <p>The new session begins with the board as it was at revision ${count(at)}, and owns its data. This session stays as it is.</p>
-      <label class="labelled">Name of the new session<input class="field" autofocus required maxlength="256" value=${name} onInput=${(event) => setName(event.currentTarget.value)} /></label>
-      <${ProblemNote} error=${error} />
-      <div class="row"><span class="grow"></span><${Button} onClick=${onClose}>Cancel<//><${Button} type="submit" kind="primary" disabled=${name === ""}>Fork<//></div>
-    </form>
+  return html`<${FormDialog} title="Fork the session" action="Fork" disabled=${name === ""} onSend=${fork} onClose=${onClose}>
+    <p>The new session begins with the board as it was at revision ${count(at)}, and owns its data. This session stays as it is.</p>
+    <${Field} label="Name of the new session" autofocus required maxlength="256" value=${name} onText=${setName} />
   <//>`;
 }
 
@@ -93,4 +84,32 @@ function Checkpoints({ session, head, checkpoints, onClose }) {
       <${Button} icon="trash" kind="quiet" label=${`Delete the checkpoint ${one.name}`} onClick=${() => drop(one)} />
     </li>`)}</ul>
   <//>`;
+}
+
+/** Reads the session and saves it; closing the dialog ends that. */
+function Save({ session, at, onClose }) {
+  const [doing, setDoing] = useState("");
+  const [error, setError] = useState();
+  useEffect(() => {
+    const aborter = new AbortController();
+    save(session, at, { signal: aborter.signal, onProgress: setDoing })
+      .then(onClose)
+      .catch((problem) => aborter.signal.aborted || setError(problem));
+    return () => aborter.abort();
+  }, []);
+  return html`<${Dialog} title="Save as one HTML file" onClose=${onClose} foot=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
+    <p>The board at revision ${count(at)}: entries, state, agents, and images up to ${IMAGE_BYTES_MAX / 1e6} MB. It has no script and fetches nothing. Memories are left out.</p>
+    ${error ? html`<${ProblemNote} error=${error} />` : html`<p class="muted" role="status">${doing}</p>`}
+  <//>`;
+}
+
+async function save(session, at, options) {
+  const read = await readSession(session, at, options);
+  const text = snapshotDocument({ session, revision: at, server: location.origin, made: new Date().toISOString(), read });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+  link.download = `${session.replaceAll(/[^\w.-]+/g, "-").slice(0, 100)}-at-${at}.html`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  toast(`Saved ${link.download}`);
 }

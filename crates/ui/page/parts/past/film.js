@@ -1,9 +1,10 @@
 // Screenshots over the slider, each near its place: a sample, whatever the length of the log.
 
 import { board, get } from "../../core/api.js";
-import { html, useEffect, useRef, useState } from "../../core/dom.js";
+import { html, useEffect, useMemo, useRef, useState } from "../../core/dom.js";
 import { time } from "../../core/format.js";
 import { film, placeOf, spread } from "../../core/past.js";
+import { useRead } from "../../core/resource.js";
 import { imageSource, metadataText } from "../../core/shots.js";
 import { Picture } from "../picture.js";
 
@@ -48,13 +49,8 @@ function useWidth(ref) {
 
 /** Screenshots with images out of the whole log, read again where it changed. */
 function useSample(session, feed) {
-  const [entries, setEntries] = useState([]);
   const [version, setVersion] = useState(0);
-  useEffect(() => {
-    const aborter = new AbortController();
-    sample(session, aborter.signal).then((found) => setEntries(found.filter((entry) => imageSource(entry))), () => {});
-    return () => aborter.abort();
-  }, [session, version]);
+  const { value: entries = [] } = useRead((signal) => sample(session, signal), [session, version], true);
   useEffect(() => {
     let timer;
     const end = feed.listen((commits) => {
@@ -66,7 +62,7 @@ function useSample(session, feed) {
       end();
     };
   }, [feed]);
-  return entries;
+  return useMemo(() => entries.filter((entry) => imageSource(entry)), [entries]);
 }
 
 async function sample(session, signal) {

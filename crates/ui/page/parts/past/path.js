@@ -5,6 +5,7 @@ import { href, setParams } from "../../core/address.js";
 import { html, useEffect, useRef, useState } from "../../core/dom.js";
 import { count, fullTime, plural } from "../../core/format.js";
 import { historyOf } from "../../core/past.js";
+import { usePages, useRead } from "../../core/resource.js";
 import { Agent, Ago, Button, Empty } from "../basics.js";
 import { pathOf } from "../entry.js";
 import { PastProblem } from "./problem.js";
@@ -32,32 +33,17 @@ export function PathHistory({ session, path, oldest, head, suggestions }) {
 }
 
 function Found({ session, path, oldest, head }) {
-  const [state, setState] = useState({ commits: [], next: oldest, more: true });
-  const aborter = useRef();
-  const search = async (from) => {
-    setState((before) => ({ ...before, loading: true, error: undefined }));
-    try {
-      const page = await searched(session, path, from, aborter.current.signal, (next) => setState((before) => ({ ...before, next })));
-      setState((before) => ({ ...page, commits: [...before.commits, ...page.commits] }));
-    } catch (error) {
-      if (!aborter.current.signal.aborted) setState((before) => ({ ...before, loading: false, error }));
-    }
-  };
-  useEffect(() => {
-    aborter.current = new AbortController();
-    search(oldest);
-    return () => aborter.current.abort();
-  }, [session, path, oldest]);
+  const pages = usePages((from = oldest, ...rest) => searched(session, path, from, ...rest), [session, path, oldest]);
+  const { items: commits, loading, error, more = true, next = oldest, read } = pages;
   // New commits are looked for once the search has reached the end.
   useEffect(() => {
-    if (!state.more && !state.loading && head > state.next) search(state.next);
+    if (!more && !loading && head > next) read();
   }, [head]);
-  const { commits, loading, error, more, next } = state;
   return html`<p class="muted small" role="status">${loading ? `Searching: revision ${count(next)} of ${count(head)}…` : `${plural(commits.length, "change")}${more ? ` up to revision ${count(next)}` : ""}`}</p>
     <ol class="path-history">${commits.map((commit, i) => html`<${Change} key=${commit.revision} session=${session} path=${path} commit=${commit} before=${commits[i - 1]?.revision ?? oldest} />`)}</ol>
     <${PastProblem} error=${error} oldest=${oldest} />
     ${!loading && commits.length === 0 && !error && html`<${Empty} title="No change of this path is kept"><p>${oldest > 0 ? `Revisions up to ${count(oldest)} are compacted.` : "Nobody wrote it."}</p><//>`}
-    ${more && !loading && html`<div><${Button} onClick=${() => search(next)}>${commits.length > 0 ? "More changes" : "Search on"}<//></div>`}`;
+    ${more && !loading && html`<div><${Button} onClick=${read}>${commits.length > 0 ? "More changes" : "Search on"}<//></div>`}`;
 }
 
 async function searched(session, path, from, signal, tell) {
@@ -68,47 +54,38 @@ async function searched(session, path, from, signal, tell) {
     const { body } = await get(board(session, "events"), { query: { on, after: next }, signal });
     if (body.resync) {
       const oldest = (await get(board(session), { signal })).body.oldest_revision;
-      if (oldest <= next) return { commits, next, more: false };
+      if (oldest <= next) return { items: commits, next, more: false };
       next = oldest;
       continue;
     }
     for (const commit of body.events) {
       if (!commit.changes.some(matches)) continue;
       // What a page has beyond the limit is found again by the next search.
-      if (commits.length >= FOUND) return { commits, next: commits.at(-1).revision, more: true };
+      if (commits.length >= FOUND) return { items: commits, next: commits.at(-1).revision, more: true };
       commits.push(commit);
     }
     next = body.next;
-    if (!body.more) return { commits, next, more: false };
+    if (!body.more) return { items: commits, next, more: false };
     tell(next);
   }
-  return { commits, next, more: true };
+  return { items: commits, next, more: true };
 }
 
 /** A commit of the history; the values are read when the row comes near the screen. */
 function Change({ session, path, commit, before }) {
   const ref = useRef();
-  const [values, setValues] = useState();
+  const [near, setNear] = useState(false);
   useEffect(() => {
-    const aborter = new AbortController();
-    const observer = new IntersectionObserver(([entry]) => {
-      if (!entry.isIntersecting) return;
-      observer.disconnect();
-      Promise.all([valueAt(session, path, before, aborter.signal), valueAt(session, path, commit.revision, aborter.signal)]).then(
-        ([old, now]) => setValues({ old, now }),
-        (error) => aborter.signal.aborted || setValues({ error }),
-      );
-    }, { rootMargin: "300px" });
+    const observer = new IntersectionObserver(([entry]) => entry.isIntersecting && setNear(true), { rootMargin: "300px" });
     observer.observe(ref.current);
-    return () => {
-      observer.disconnect();
-      aborter.abort();
-    };
-  }, [session, path, commit.revision, before]);
+    return () => observer.disconnect();
+  }, []);
+  const read = async (signal) => near && Promise.all([before, commit.revision].map((revision) => valueAt(session, path, revision, signal)));
+  const { value, error } = useRead(read, [near, before]);
   return html`<li class="path-change" ref=${ref}>
     <div class="row wrap small"><a class="num" href=${href("past", session, { at: commit.revision })}>Revision ${count(commit.revision)}</a><${Agent} name=${commit.agent} /><span class="muted">${fullTime(commit.at)} (<${Ago} at=${commit.at} />)</span>
       <span class="badge">${[...new Set(commit.changes.map((change) => change.kind.replaceAll("_", " ")))].join(", ")}</span></div>
-    ${values?.error ? html`<${PastProblem} error=${values.error} />` : values ? html`<${Values} ...${values} />` : html`<span class="skeleton" aria-hidden="true"></span>`}
+    ${error ? html`<${PastProblem} error=${error} />` : value ? html`<${Values} old=${value[0]} now=${value[1]} />` : html`<span class="skeleton" aria-hidden="true"></span>`}
   </li>`;
 }
 

@@ -4,6 +4,7 @@ import { board, get } from "../../core/api.js";
 import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
 import { count, fullTime, plural } from "../../core/format.js";
 import { clustered, placeOf } from "../../core/past.js";
+import { useRead } from "../../core/resource.js";
 import { Agent, Ago, Button } from "../basics.js";
 import { Icon } from "../icon.js";
 import { Film } from "./film.js";
@@ -90,20 +91,9 @@ function rangeOf(a, b, oldest, head) {
 
 /** The commit of a revision, from the audit, or undefined. */
 function useCommit(session, revision, oldest) {
-  const [commit, setCommit] = useState();
-  useEffect(() => {
-    if (revision <= oldest) return setCommit(undefined);
-    const aborter = new AbortController();
-    const timer = setTimeout(() => {
-      get(board(session, "audit"), { query: { after: revision - 1, before: revision + 1 }, signal: aborter.signal }).then(
-        ({ body }) => setCommit(body.commits[0]),
-        () => {},
-      );
-    }, SETTLE_MS / 2);
-    return () => {
-      clearTimeout(timer);
-      aborter.abort();
-    };
-  }, [session, revision, oldest]);
-  return commit?.revision === revision ? commit : undefined;
+  const { value } = useRead(async (signal) => {
+    await new Promise((done) => setTimeout(done, SETTLE_MS / 2));
+    return (await get(board(session, "audit"), { query: { after: revision - 1, before: revision + 1 }, signal })).body.commits[0];
+  }, [session, revision], true);
+  return value?.revision === revision && revision > oldest ? value : undefined;
 }

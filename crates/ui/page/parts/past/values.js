@@ -1,9 +1,10 @@
 // Two JSON values as what changed between them, line by line.
 
-import { cx, html, useMemo, useState } from "../../core/dom.js";
+import { html, useMemo, useState } from "../../core/dom.js";
 import { bytes } from "../../core/format.js";
 import { lineDiff } from "../../core/lines.js";
 import { Button } from "../basics.js";
+import { DiffLines } from "../diff.js";
 import { indent } from "../json.js";
 
 /** Longer values are shown one after the other, since to compare their lines takes too long. */
@@ -21,7 +22,7 @@ export function ValueDiff({ before, after }) {
   const lines = useMemo(() => linesOf(before, after), [before, after]);
   const size = lines.reduce((sum, line) => sum + line.text.length, 0);
   const shown = all ? lines : cut(lines);
-  return html`<pre class="value-diff" tabindex="0" aria-label="Changed value">${shown.map(({ kind, text }) => html`<span class=${cx("line", kind)}><span class="sign">${{ added: "+", removed: "−", fold: "⋯" }[kind] ?? " "}</span><bdi>${text}</bdi></span>`)}</pre>
+  return html`<${DiffLines} lines=${shown} label="Changed value" />
     ${shown.length < lines.length || shown.some((line) => line.cut) ? html`<${Button} kind="quiet" onClick=${() => setAll(true)}>Show all ${bytes(size)}<//>` : null}`;
 }
 

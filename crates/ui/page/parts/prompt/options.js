@@ -1,8 +1,8 @@
 // The options of a prompt, each a parameter of the address and of the API.
 
 import { board } from "../../core/api.js";
-import { setParams } from "../../core/address.js";
-import { html, useMemo, useState } from "../../core/dom.js";
+import { listed, namesIn, setParams } from "../../core/address.js";
+import { html, useState } from "../../core/dom.js";
 import { touches, useResource } from "../../core/resource.js";
 import { Agent, Button, Select } from "../basics.js";
 
@@ -32,24 +32,10 @@ export function Options({ session, feed, params, profiles }) {
   </section>`;
 }
 
-/** The include list as it is in the address: by commas, or a JSON array where a name has a comma. */
-function listOf(text) {
-  if (!text) return undefined;
-  try {
-    return text.startsWith("[") ? JSON.parse(text) : text.split(",");
-  } catch {
-    return text.split(",");
-  }
-}
-
-function listed(names) {
-  return names.some((name) => /[,[]/.test(name)) ? JSON.stringify(names) : names.join(",");
-}
-
 function Include({ session, feed, params }) {
   const agents = useResource(`${board(session, "agents")}?limit=${AGENTS_MAX}`, { feed, on: touches({ agents: true }) });
   const names = (agents.data?.agents ?? []).map((one) => one.agent);
-  const chosen = useMemo(() => listOf(params.include), [params.include]);
+  const chosen = params.include ? namesIn(params.include) : undefined;
   const value = chosen ?? (params.profile ? [] : LOG_NAMES);
   const memories = [...new Set([...names, ...value.filter((name) => name.startsWith("memory:")).map((name) => name.slice(7))])];
   const order = [...LOG_NAMES, "state", ...memories.map((name) => `memory:${name}`)];

@@ -7,7 +7,7 @@ import { brief, hue, short, span } from "../../core/format.js";
 import { look } from "../../core/inbox.js";
 import { answer, draftOf, keepDraft, optionsOf, readDefault, readEnd } from "../../core/questions/questions.js";
 import { itemText } from "../../core/timeline.js";
-import { Agent, Ago, Button, ButtonLink, Copy, toast } from "../basics.js";
+import { Agent, Ago, Button, ButtonLink, Copy, Long, toast } from "../basics.js";
 
 /** The longest text that is shown at once. */
 const TEXT_CHARS = 1200;
@@ -30,16 +30,10 @@ export function Question({ question, gone, mayWrite, onGone }) {
       <${ButtonLink} icon="timeline" kind="quiet wide-only" label="In the timeline" href=${href("timeline", session, { around: question.revision })} />
     </header>
     <div class="body stack">
-      <${Text} text=${itemText("questions", question.item)} />
+      <div class="question-text" dir="auto"><${Long} text=${itemText("questions", question.item)} max=${TEXT_CHARS} /></div>
       ${mayWrite && html`<${Answer} question=${question} onLost=${setLost} />`}
     </div>
   </article>`;
-}
-
-function Text({ text }) {
-  const [all, setAll] = useState(false);
-  const isCut = !all && text.length > TEXT_CHARS;
-  return html`<div class="question-text" dir="auto"><bdi>${isCut ? short(text, TEXT_CHARS) : text}</bdi>${isCut && html` <${Button} kind="quiet" onClick=${() => setAll(true)}>Show all<//>`}</div>`;
 }
 
 function Countdown({ question }) {

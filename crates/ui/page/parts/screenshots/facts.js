@@ -2,11 +2,12 @@
 
 import { board, curl, get } from "../../core/api.js";
 import { absolute, href } from "../../core/address.js";
-import { cx, html, useEffect, useState } from "../../core/dom.js";
+import { cx, html } from "../../core/dom.js";
 import { bytes, fullTime, short, time } from "../../core/format.js";
+import { useRead } from "../../core/resource.js";
 import { imageSource, labelText } from "../../core/shots.js";
 import { rows } from "../../core/timeline.js";
-import { Agent, Ago, Button, ButtonLink, Copy, ProblemNote, Skeleton } from "../basics.js";
+import { Agent, Ago, ButtonLink, Copy, Long, ProblemNote, Skeleton } from "../basics.js";
 import { openHref } from "../entry.js";
 import { target, title } from "../group.js";
 import { Icon } from "../icon.js";
@@ -51,30 +52,21 @@ export function ShotFacts({ session, entry, around }) {
 }
 
 function Metadata({ value }) {
-  const [all, setAll] = useState(false);
   if (value === undefined || value === null || value === "") return html`<p class="muted small">No metadata.</p>`;
   if (typeof value !== "string") return html`<div class="shot-metadata"><${Json} value=${value} max=${METADATA_CHARS} /></div>`;
-  return html`<div class="shot-metadata"><bdi>${all ? value : short(value, METADATA_CHARS)}</bdi></div>
-    ${value.length > METADATA_CHARS && !all && html`<div><${Button} onClick=${() => setAll(true)}>Show all ${bytes(value.length)}<//></div>`}`;
+  return html`<div class="shot-metadata"><${Long} text=${value} max=${METADATA_CHARS} /></div>`;
 }
 
 /** The commits a few revisions before and after. */
 function Around({ session, revision }) {
-  const [state, setState] = useState({});
-  useEffect(() => {
-    const aborter = new AbortController();
-    get(board(session, "events"), { query: { after: Math.max(0, revision - AROUND - 1) }, signal: aborter.signal }).then(
-      ({ body }) => setState({ found: (body.events ?? []).filter((commit) => commit.revision <= revision + AROUND), gone: body.resync !== undefined }),
-      (error) => aborter.signal.aborted || setState({ error }),
-    );
-    return () => aborter.abort();
-  }, [session, revision]);
-  const found = (state.found ?? []).flatMap(rows).filter((row) => !row.hidden);
+  const { value: read, error } = useRead((signal) => get(board(session, "events"), { query: { after: Math.max(0, revision - AROUND - 1) }, signal }), [session, revision]);
+  const { events = [], resync } = read?.body ?? {};
+  const found = events.filter((commit) => commit.revision <= revision + AROUND).flatMap(rows).filter((row) => !row.hidden);
   const middle = Math.max(0, found.findIndex((row) => row.revision >= revision) - ROWS_MAX / 2);
   return html`<div class="stack around"><h3>Around it</h3>
-    <${ProblemNote} error=${state.error} />
-    ${!state.found && !state.error && html`<${Skeleton} lines=${5} />`}
-    ${state.gone && html`<p class="muted small">The commits of that time are compacted.</p>`}
+    <${ProblemNote} error=${error} />
+    ${!read && !error && html`<${Skeleton} lines=${5} />`}
+    ${resync && html`<p class="muted small">The commits of that time are compacted.</p>`}
     <ol>${found.slice(middle, middle + ROWS_MAX).map((row) => html`<li key=${row.id} class=${cx("around-row", row.revision === revision && "around-here")}>
       <a class="num small" href=${href("timeline", session, { around: row.revision })} title=${`Revision ${row.revision} in the timeline, ${fullTime(row.at)}`}>${time(row.at)}</a>
       <${Icon} name=${row.kind} label=${row.kind} />

@@ -5,7 +5,7 @@ import { href, place, setParams } from "../../core/address.js";
 import { cx, html, useEffect, useLayoutEffect, useRef, useState } from "../../core/dom.js";
 import { bytes, count, fullTime, hue, plural, short, time } from "../../core/format.js";
 import { gridOf, imageSource, labelText, metadataText, visible } from "../../core/shots.js";
-import { Agent, Button, Command, Empty, ProblemNote, Select } from "../basics.js";
+import { Agent, Button, Command, Empty, NameFilter, ProblemNote, Select } from "../basics.js";
 import { Icon } from "../icon.js";
 import { Picture } from "../picture.js";
 
@@ -79,10 +79,9 @@ function watched(element, scroller, measure, scrollTop) {
 
 function Head({ log, agents, order, agent, pick }) {
   const total = log.count.value;
-  const names = [...new Set([...agents, ...(agent ? [agent] : [])])].sort();
   return html`<div class="bar">
     <${Select} label="Order" hideLabel options=${[["newest", "Newest first"], ["oldest", "Oldest first"]]} value=${order} onChange=${(value) => setParams({ order: value === "newest" ? null : value })} />
-    <${Select} label="Agent" hideLabel options=${[["", "All agents"], ...names.map((name) => [name, short(name, 60)])]} value=${agent} onChange=${(value) => setParams({ agent: value })} />
+    <${NameFilter} label="Agent" all="All agents" names=${[...agents]} name="agent" value=${agent} />
     <span class="grow"></span>
     ${pick !== undefined && html`<span class="small" role="status">Screenshot ${short(pick, 20)} is chosen; choose another to compare.</span><${Button} kind="quiet" icon="close" label="Choose none" onClick=${() => setParams({ pick: null })} />`}
     ${total !== undefined && pick === undefined && html`<span class="muted small num">${agent ? `${plural(log.entries.value.length, "screenshot")}${log.more.value ? " so far" : ""} of ${count(total)}` : plural(total, "screenshot")}</span>`}

@@ -4,6 +4,7 @@ import { board, get, Problem } from "../../core/api.js";
 import { href, place, setParams } from "../../core/address.js";
 import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
 import { short } from "../../core/format.js";
+import { useRead } from "../../core/resource.js";
 import { held, zoomed } from "../../core/shots.js";
 import { Button, ButtonLink, isTyping, ProblemNote, Skeleton } from "../basics.js";
 import { ShotFacts } from "./facts.js";
@@ -77,28 +78,16 @@ function viewOf(root, view) {
 
 /** An entry with the seqs of its neighbours: `{entry, earlier, later, error}`. */
 function useShot(session, seq, agent, head) {
-  const [state, setState] = useState({});
-  useEffect(() => {
-    if (seq === undefined) return setState({});
-    const aborter = new AbortController();
-    setState((before) => (before.seq === seq ? before : { ...before, earlier: undefined, later: undefined, error: undefined, seq }));
-    load(session, seq, aborter.signal).then(
-      (entry) => setState((before) => ({ ...before, seq, entry, error: undefined })),
-      (error) => aborter.signal.aborted || setState({ seq, error }),
-    );
-    return () => aborter.abort();
-  }, [session, seq]);
-  useEffect(() => {
-    if (!/^\d+$/.test(seq ?? "")) return undefined;
-    const aborter = new AbortController();
-    const next = (query) => get(board(session, "screenshots"), { query: { limit: 1, agent, keys: "[]", ...query }, signal: aborter.signal }).then(({ body }) => body.entries[0]?.seq);
-    Promise.all([next({ before: seq, order: "desc" }), next({ after: seq })]).then(
-      ([earlier, later]) => setState((before) => ({ ...before, earlier, later })),
-      () => {},
-    );
-    return () => aborter.abort();
-  }, [session, seq, agent, state.later === undefined ? head : 0]);
-  return state;
+  // The image before stays until the next one is there.
+  const { value: entry, error } = useRead(async (signal) => seq && load(session, seq, signal), [session, seq], true);
+  const last = useRef();
+  const { value: [earlier, later] = [] } = useRead(async (signal) => {
+    if (!/^\d+$/.test(seq ?? "")) return [];
+    const next = async (query) => (await get(board(session, "screenshots"), { query: { limit: 1, agent, keys: "[]", ...query }, signal })).body.entries[0]?.seq;
+    return Promise.all([next({ before: seq, order: "desc" }), next({ after: seq })]);
+  }, [session, seq, agent, last.current === undefined ? head : 0]);
+  last.current = later;
+  return { entry: seq && !error ? entry : undefined, error: seq && error, earlier, later };
 }
 
 async function load(session, seq, signal) {

@@ -3,42 +3,32 @@
 import { remove, request, statePath } from "../../core/api.js";
 import { html, useEffect, useState } from "../../core/dom.js";
 import { isAddressable, segment } from "../../core/state/tree.js";
-import { attempt, Button, ProblemNote, toast } from "../basics.js";
-import { Confirm, Dialog } from "../dialog.js";
+import { Field, toast } from "../basics.js";
+import { Confirm, FormDialog, putNew } from "../dialog.js";
 import { faultOf, readValue } from "./editor.js";
 
 /** Adds a member to an object, or an element to an array. */
 export function AddValue({ session, path, node, onClose, onAdded }) {
   const [key, setKey] = useState("");
   const [text, setText] = useState("");
-  const [error, setError] = useState();
   const isObject = node.kind === "object";
   const fault = text === "" ? undefined : faultOf(text);
   const stands = isObject && node.members.has(key);
   const usable = !isObject || (isAddressable(key) && !stands);
-  const add = async (event) => {
-    event.preventDefault();
-    try {
-      if (isObject) {
-        const to = path === "" ? segment(key) : `${path}/${segment(key)}`;
-        await request("PUT", statePath(session, to), { text, headers: { "If-None-Match": "*" } });
-      } else await request("PATCH", statePath(session, path), { text: `{"append":[${text}]}` });
-      toast(isObject ? `Added ${key}` : "Appended");
-      onAdded(isObject ? key : undefined);
-      onClose();
-    } catch (problem) {
-      setError(problem.status === 412 ? Object.assign(problem, { message: `${key} exists already` }) : problem);
-    }
+  const add = async () => {
+    if (isObject) {
+      const to = path === "" ? segment(key) : `${path}/${segment(key)}`;
+      await putNew(statePath(session, to), { text }, `${key} exists already`);
+    } else await request("PATCH", statePath(session, path), { text: `{"append":[${text}]}` });
+    toast(isObject ? `Added ${key}` : "Appended");
+    onAdded(isObject ? key : undefined);
+    onClose();
   };
-  return html`<${Dialog} title=${isObject ? `Add a member to ${path || "the document"}` : `Append to ${path}`} onClose=${onClose}>
-    <form class="stack" onSubmit=${add}>
-      ${isObject && html`<label class="labelled">Key<input class="field mono" autofocus required value=${key} onInput=${(event) => setKey(event.currentTarget.value)} /></label>`}
-      ${isObject && key !== "" && !usable && html`<p class="state-fault" role="status">${stands ? `${key} exists already` : "A key is not '.' or '..'"}</p>`}
-      <label class="labelled">Value as JSON<textarea class="field mono" rows="5" required autofocus=${!isObject} spellcheck=${false} placeholder=${'"text", 1.5, true, [1, 2] or {"a": 1}'} aria-invalid=${String(fault !== undefined)} value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea></label>
-      <p class="state-fault" role="status">${fault ?? ""}</p>
-      <${ProblemNote} error=${error} />
-      <div class="row"><span class="grow"></span><${Button} onClick=${onClose}>Cancel<//><${Button} type="submit" kind="primary" disabled=${text === "" || fault !== undefined || !usable}>${isObject ? "Add" : "Append"}<//></div>
-    </form>
+  return html`<${FormDialog} title=${isObject ? `Add a member to ${path || "the document"}` : `Append to ${path}`} action=${isObject ? "Add" : "Append"} disabled=${text === "" || fault !== undefined || !usable} onSend=${add} onClose=${onClose}>
+    ${isObject && html`<${Field} label="Key" mono autofocus required value=${key} onText=${setKey} />`}
+    ${isObject && key !== "" && !usable && html`<p class="state-fault" role="status">${stands ? `${key} exists already` : "A key is not '.' or '..'"}</p>`}
+    <${Field} label="Value as JSON" mono rows="5" required autofocus=${!isObject} spellcheck=${false} placeholder=${'"text", 1.5, true, [1, 2] or {"a": 1}'} aria-invalid=${String(fault !== undefined)} value=${text} onText=${setText} />
+    <p class="state-fault" role="status">${fault ?? ""}</p>
   <//>`;
 }
 
@@ -46,20 +36,15 @@ export function AddValue({ session, path, node, onClose, onAdded }) {
 export function AddNumber({ session, path, node, onClose }) {
   const [by, setBy] = useState("1");
   const fault = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(by.trim()) ? undefined : "a JSON number, such as 1, -2 or 0.5";
-  const add = async (event) => {
-    event.preventDefault();
-    const answer = await attempt(() => request("PATCH", statePath(session, path), { text: `{"add":${by.trim()}}` }));
-    if (!answer) return;
+  const add = async () => {
+    const answer = await request("PATCH", statePath(session, path), { text: `{"add":${by.trim()}}` });
     toast(`${path} is ${/"value":(.*)\}\s*$/s.exec(answer.text)?.[1] ?? "changed"} now`);
     onClose();
   };
-  return html`<${Dialog} title=${`Add to ${path}`} onClose=${onClose}>
-    <form class="stack" onSubmit=${add}>
-      <p>It is <code>${node.raw}</code> now. The server adds to what it is then; no other change is lost.</p>
-      <label class="labelled">Add<input class="field mono" inputmode="decimal" autofocus value=${by} aria-invalid=${String(fault !== undefined)} onInput=${(event) => setBy(event.currentTarget.value)} /></label>
-      <p class="state-fault" role="status">${fault ?? ""}</p>
-      <div class="row"><span class="grow"></span><${Button} onClick=${onClose}>Cancel<//><${Button} type="submit" kind="primary" disabled=${fault !== undefined}>Add<//></div>
-    </form>
+  return html`<${FormDialog} title=${`Add to ${path}`} action="Add" disabled=${fault !== undefined} onSend=${add} onClose=${onClose}>
+    <p>It is <code>${node.raw}</code> now. The server adds to what it is then; no other change is lost.</p>
+    <${Field} label="Add" mono inputmode="decimal" autofocus value=${by} aria-invalid=${String(fault !== undefined)} onText=${setBy} />
+    <p class="state-fault" role="status">${fault ?? ""}</p>
   <//>`;
 }
 

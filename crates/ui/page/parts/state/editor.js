@@ -5,7 +5,7 @@ import { html, useEffect, useMemo, useState } from "../../core/dom.js";
 import { compareLines } from "../../core/lines.js";
 import { parseJson } from "../../core/state/json-tree.js";
 import { touchesPath } from "../../core/state/tree.js";
-import { Agent, Button, ProblemNote, Skeleton, toast } from "../basics.js";
+import { Agent, Button, Field, ProblemNote, Skeleton, toast } from "../basics.js";
 import { Dialog } from "../dialog.js";
 import { indent } from "../json.js";
 
@@ -37,10 +37,10 @@ export function Editor({ session, feed, path, onClose }) {
     ${!base && !problem && html`<${Skeleton} />`}
     ${base && isLost && html`<${Sides} theirs=${theirs.text} mine=${text} />`}
     ${base && !isLost && html`
-      <label class="labelled">Value as JSON<textarea class="field mono" rows="14" spellcheck=${false} autofocus aria-invalid=${String(fault !== undefined)} aria-describedby="state-fault" value=${text}
-        onInput=${(event) => edit.setText(event.currentTarget.value)} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && fault === undefined && edit.save()}></textarea></label>
+      <${Field} label="Value as JSON" mono rows="14" spellcheck=${false} autofocus aria-invalid=${String(fault !== undefined)} aria-describedby="state-fault" value=${text}
+        onText=${edit.setText} onKeyDown=${(event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && fault === undefined && edit.save()} />
       <p id="state-fault" class="state-fault" role="status">${fault ?? ""}</p>
-      <label class="labelled state-ttl">Expires after (optional)<input class="field" placeholder="never; or 30s, 10m, 2h" value=${edit.ttl} onInput=${(event) => edit.setTtl(event.currentTarget.value)} /></label>
+      <${Field} class="state-ttl" label="Expires after (optional)" placeholder="never; or 30s, 10m, 2h" value=${edit.ttl} onText=${edit.setTtl} />
       <p class="muted small">Saved only if the value is still the one that was read${isDirty ? "" : "; so far it is unchanged"}. Saving removes an earlier expiry.</p>`}
     <${ProblemNote} error=${problem} />
   <//>`;
@@ -98,8 +98,7 @@ function useEdit(session, feed, path, onClose) {
   };
   const isDirty = base !== undefined && text !== (base.text ?? "");
   return {
-    base, text, ttl, theirs, news, problem, fault, isBusy, isHidden, isDirty, asksToLeave, setTtl,
-    setText: (value) => setText(value),
+    base, text, ttl, theirs, news, problem, fault, isBusy, isHidden, isDirty, asksToLeave, setText, setTtl,
     save: () => send(base.etag),
     overwrite: () => send(theirs.etag),
     compare: () => setHidden(false),

@@ -28,7 +28,7 @@ export function TaskDetail({ session, seq, feed, requests, version, waiting, onA
   const blocked = task?.blocked_by ?? entry?.blocked_by ?? [];
   const said = entry && isOpen(entry) ? details({ ...entry, blocked_by: blocked }, requests.tasks) : [];
   const isGone = error?.status === 404;
-  return html`<section class="task-detail" aria-label=${`Request ${seq}`}>
+  return html`<section class="detail task-detail" aria-label=${`Request ${seq}`}>
     <header class="row wrap">
       <${Button} icon="left" label="All requests" kind="quiet" onClick=${close} />
       <h2 class="nowrap">Request ${seq}</h2>

@@ -4,43 +4,33 @@ import { board, post, put, rights } from "../../core/api.js";
 import { setParams } from "../../core/address.js";
 import { html, useState } from "../../core/dom.js";
 import { author } from "../../core/settings.js";
-import { Button, ProblemNote, Tabs } from "../basics.js";
-import { Dialog } from "../dialog.js";
+import { Field, Tabs } from "../basics.js";
+import { FormDialog } from "../dialog.js";
 
 export function NewRequest({ session, after: before = "", onMade, onClose }) {
   const [form, setForm] = useState("text");
   const [text, setText] = useState("");
   const [after, setAfter] = useState(before);
   const [attempts, setAttempts] = useState("");
-  const [error, setError] = useState();
   const isWrong = form === "json" && text.trim() !== "" ? wrong(text) : undefined;
-  const make = async (event) => {
-    event.preventDefault();
+  const make = async () => {
     const query = { after: seqsOf(after) || undefined, attempts: attempts || undefined };
-    try {
-      // JSON goes as it was typed: its numbers and repeated names stay.
-      const path = board(session, "requests");
-      const { body } = form === "json" ? await post(path, undefined, { query, text }) : await post(path, { request: text }, { query });
-      onMade();
-      onClose();
-      setParams({ request: body.entries[0].seq });
-    } catch (problem) {
-      setError(problem);
-    }
+    // JSON goes as it was typed: its numbers and repeated names stay.
+    const path = board(session, "requests");
+    const { body } = form === "json" ? await post(path, undefined, { query, text }) : await post(path, { request: text }, { query });
+    onMade();
+    onClose();
+    setParams({ request: body.entries[0].seq });
   };
   const send = (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.form.requestSubmit();
-  return html`<${Dialog} title="New request" onClose=${onClose}>
-    <form class="stack" onSubmit=${make}>
-      <${Tabs} label="Form of the request" tabs=${[["text", "Text"], ["json", "JSON object"]]} value=${form} onChange=${setForm} />
-      <label class="labelled">${form === "json" ? "Item" : "Request"}<textarea class=${form === "json" ? "field mono" : "field"} rows="5" required autofocus placeholder=${form === "json" ? '{"device":"linux","command":"df -h"}' : "Open the report"} value=${text} aria-invalid=${isWrong ? "true" : undefined} onInput=${(event) => setText(event.currentTarget.value)} onKeyDown=${send}></textarea></label>
-      ${isWrong && html`<p class="small wrong">${isWrong}</p>`}
-      <div class="row wrap request-plan">
-        <label class="labelled grow">After requests (optional)<input class="field" inputmode="numeric" pattern="[0-9#,\\s]*" title="Numbers of requests, by commas" placeholder="3, 4" value=${after} onInput=${(event) => setAfter(event.currentTarget.value)} /></label>
-        <label class="labelled">Attempts (optional)<input class="field" type="number" min="1" placeholder="no limit" value=${attempts} onInput=${(event) => setAttempts(event.currentTarget.value)} /></label>
-      </div>
-      <${ProblemNote} error=${error} />
-      <div class="row"><span class="grow small muted">Ctrl Enter sends</span><${Button} onClick=${onClose}>Cancel<//><${Button} type="submit" kind="primary" disabled=${text.trim() === "" || isWrong !== undefined}>Make request<//></div>
-    </form>
+  return html`<${FormDialog} title="New request" action="Make request" hint="Ctrl Enter sends" disabled=${text.trim() === "" || isWrong !== undefined} onSend=${make} onClose=${onClose}>
+    <${Tabs} label="Form of the request" tabs=${[["text", "Text"], ["json", "JSON object"]]} value=${form} onChange=${setForm} />
+    <${Field} label=${form === "json" ? "Item" : "Request"} mono=${form === "json"} rows="5" required autofocus placeholder=${form === "json" ? '{"device":"linux","command":"df -h"}' : "Open the report"} value=${text} aria-invalid=${isWrong ? "true" : undefined} onText=${setText} onKeyDown=${send} />
+    ${isWrong && html`<p class="small wrong">${isWrong}</p>`}
+    <div class="row wrap request-plan">
+      <${Field} class="grow" label="After requests (optional)" inputmode="numeric" pattern="[0-9#,\\s]*" title="Numbers of requests, by commas" placeholder="3, 4" value=${after} onText=${setAfter} />
+      <${Field} label="Attempts (optional)" type="number" min="1" placeholder="no limit" value=${attempts} onText=${setAttempts} />
+    </div>
   <//>`;
 }
 
@@ -71,29 +61,19 @@ export function EndRequest({ session, entry, how, onDone, onClose }) {
   const isNamed = rights.value.agent !== undefined;
   const [reason, setReason] = useState("");
   const [name, setName] = useState(author.peek().name);
-  const [error, setError] = useState();
-  const send = async (event) => {
-    event.preventDefault();
+  const send = async () => {
     const by = name.trim();
     const verdict = isVerdict && { accept: how === "accept", fence: entry.in_review?.fence };
-    try {
-      await put(board(session, "requests", String(entry.seq), isVerdict ? "verdict" : "cancelled"), { ...verdict, reason: reason.trim() || undefined }, {
-        headers: isNamed || by === "" ? {} : { "X-Agent-ID": encodeURIComponent(by) },
-      });
-      if (!isNamed) author.value = { name: by };
-      onDone();
-      onClose();
-    } catch (problem) {
-      setError(problem);
-    }
+    await put(board(session, "requests", String(entry.seq), isVerdict ? "verdict" : "cancelled"), { ...verdict, reason: reason.trim() || undefined }, {
+      headers: isNamed || by === "" ? {} : { "X-Agent-ID": encodeURIComponent(by) },
+    });
+    if (!isNamed) author.value = { name: by };
+    onDone();
+    onClose();
   };
-  return html`<${Dialog} title=${`${title} request ${entry.seq}`} onClose=${onClose}>
-    <form class="stack" onSubmit=${send}>
-      <p>${text}</p>
-      <label class="labelled">Reason (optional)<textarea class="field" rows="3" autofocus value=${reason} onInput=${(event) => setReason(event.currentTarget.value)}></textarea></label>
-      ${!isNamed && html`<label class="labelled">Your name${isVerdict ? ", not that of the agent who did it" : " (optional)"}<input class="field" required=${isVerdict} value=${name} onInput=${(event) => setName(event.currentTarget.value)} /></label>`}
-      <${ProblemNote} error=${error} />
-      <div class="row"><span class="grow"></span><${Button} type="submit" kind=${how === "accept" ? "primary" : "danger"}>${action}<//></div>
-    </form>
+  return html`<${FormDialog} title=${`${title} request ${entry.seq}`} action=${action} back="Back" danger=${how !== "accept"} onSend=${send} onClose=${onClose}>
+    <p>${text}</p>
+    <${Field} label="Reason (optional)" rows="3" autofocus value=${reason} onText=${setReason} />
+    ${!isNamed && html`<${Field} label=${`Your name${isVerdict ? ", not that of the agent who did it" : " (optional)"}`} required=${isVerdict} value=${name} onText=${setName} />`}
   <//>`;
 }
