@@ -56,7 +56,9 @@ describe("a token is traded for a login, which ends with it", async () => {
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("link", { name: "s", exact: true }).waitFor();
     assert.equal(await page.getByRole("button", { name: "New session" }).count(), 0);
-    await page.getByRole("button", { name: /Log out reader/ }).click();
+    await page.getByRole("button", { name: "Your name" }).click();
+    await page.getByText("Logged in with the token reader, which may only read.").waitFor();
+    await page.getByRole("button", { name: "Log out" }).click();
     await page.getByLabel("Token").fill(admin);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("link", { name: "s", exact: true }).click();

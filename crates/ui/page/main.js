@@ -2,7 +2,7 @@
 
 import { loadRights } from "./core/api.js";
 import { html, render } from "./core/dom.js";
-import "./core/settings.js";
+import { theme } from "./core/settings.js";
 import { ProblemNote } from "./parts/basics.js";
 import { loadViews, Shell, shortcuts } from "./parts/shell.js";
 
@@ -19,6 +19,10 @@ async function start() {
   }
 }
 
+theme.subscribe((value) => {
+  if (value === "light" || value === "dark") document.documentElement.dataset.theme = value;
+  else delete document.documentElement.dataset.theme;
+});
 shortcuts();
 loadViews();
 start();

@@ -2,6 +2,7 @@
 
 import { signal } from "./dom.js";
 import { parseExact } from "./json.js";
+import { givenName } from "./settings.js";
 
 /** The longest time for an answer, waits aside. */
 const REQUEST_MS_MAX = 30_000;
@@ -56,11 +57,14 @@ export function withQuery(path, query = {}) {
  * [`Problem`] for any other status than 2xx.
  *
  * `options`: `query`, `body` (sent as JSON), `text` (sent as it is), `type`, `headers`, `signal`, `accept`, `timeout`, `cache`
- * ("no-store" for answers that change without their tag, as `seen=true`).
+ * ("no-store" for answers that change without their tag, as `seen=true`), `as` (the name of a write, unless it is one's own).
  */
 export async function request(method, path, options = {}) {
   const headers = new Headers(options.headers);
   headers.set("Accept", options.accept ?? "application/json");
+  // The token's agent is known to the server, and nothing else would be taken for it.
+  const name = rights.peek().agent === undefined ? options.as ?? givenName() : "";
+  if (name !== "" && method !== "GET" && path.startsWith("/v1/")) headers.set("X-Agent-ID", encodeURIComponent(name));
   let sent;
   if (options.text !== undefined || options.body !== undefined) {
     sent = options.text ?? JSON.stringify(options.body);
@@ -109,6 +113,11 @@ export function curl(path, { method = "GET", body, image } = {}) {
 
 /** The rights of the page: whether it may write, and under which agent's name. */
 export const rights = signal({ known: false, tokensRequired: false, login: undefined, mayWrite: true, mayReadMemories: true, isAdmin: true });
+
+/** The name under which the page writes: the token's agent, or else what the person gave; "" if there is none. */
+export function writer() {
+  return rights.value.agent ?? givenName();
+}
 
 /** Asks the server for the page's rights. */
 export async function loadRights() {

@@ -1,4 +1,4 @@
-// What a browser remembers of its user: theme, compact or expanded, the navigation's width.
+// What a browser remembers of its user: the name, the theme, compact or expanded, notifications.
 
 import { signal } from "./dom.js";
 
@@ -31,16 +31,32 @@ function read(name) {
   }
 }
 
-/** The name under which one judges and cancels, unless the token has an agent's: an object, since a text may read as another value. */
-export const author = remembered("author", { name: "" });
+/** The name that a person gave, by which the page signs what the person writes: an object, since a text may read as another value. */
+const author = remembered("author", { name: "" });
+
+/** The most bytes of a name. */
+const NAME_BYTES_MAX = 256;
+
+/** What is wrong with an agent's name, by the server's rule; undefined if nothing is. */
+export function nameFault(name) {
+  if (name === "." || name === "..") return "A name is not '.' or '..'.";
+  if (/[/\p{Cc}\p{Cs}]/u.test(name)) return "A name has no '/' and no control characters.";
+  return new TextEncoder().encode(name).length > NAME_BYTES_MAX ? `A name has at most ${NAME_BYTES_MAX} bytes.` : undefined;
+}
+
+/** The name that was given; "" if there is none, or none that the server would take. */
+export function givenName() {
+  const name = author.value?.name;
+  return typeof name === "string" && nameFault(name) === undefined ? name : "";
+}
+
+/** Keeps a name; an empty one is forgotten. */
+export function giveName(name) {
+  author.value = { name };
+}
 
 /** "system", "light" or "dark". */
 export const theme = remembered("theme", "system");
-
-theme.subscribe((value) => {
-  if (value === "light" || value === "dark") document.documentElement.dataset.theme = value;
-  else delete document.documentElement.dataset.theme;
-});
 
 /** True while all entries of the timeline are shown by themselves, with their texts. */
 export const expanded = remembered("expanded", false);

@@ -1,6 +1,6 @@
 // The frame around every view: navigation, header with the connection's state, dialogs over all.
 
-import { loadRights, needsLogin, remove, rights } from "../core/api.js";
+import { needsLogin, rights } from "../core/api.js";
 import { go, href, place, SESSION_VIEWS, TOP_VIEWS } from "../core/address.js";
 import { cx, Fragment, html, useEffect, useErrorBoundary, useRef, useState } from "../core/dom.js";
 import { now } from "../core/clock.js";
@@ -11,10 +11,11 @@ import { VIEWS } from "../views/registry.js";
 import { Login } from "../views/login.js";
 import { useInbox } from "../core/inbox.js";
 import "../core/questions/notice.js";
-import { attempt, Button, isTyping, ProblemNote, Skeleton, Toasts } from "./basics.js";
+import { Button, isTyping, ProblemNote, Skeleton, Toasts } from "./basics.js";
 import { OpenEntry } from "./entry.js";
 import { Icon } from "./icon.js";
 import { openPalette, Palette } from "./palette.js";
+import { You } from "./you.js";
 
 export function Shell() {
   const { view, session } = place.value;
@@ -112,7 +113,7 @@ function Head() {
     ${session !== undefined && rights.value.known && !needsLogin.value && html`<${Live} key=${session} session=${session} />`}
     <${Button} icon="search" label="Go to… (Ctrl K)" kind="quiet" onClick=${openPalette} />
     <${ThemeSwitch} />
-    <${Account} />
+    <${You} />
   </header>`;
 }
 
@@ -128,16 +129,6 @@ function ThemeSwitch() {
   const next = { system: "light", light: "dark", dark: "system" };
   const shown = { system: "system", light: "sun", dark: "moon" };
   return html`<${Button} icon=${shown[theme.value]} kind="quiet" label=${`Theme: ${theme.value}`} onClick=${() => (theme.value = next[theme.value])} />`;
-}
-
-function Account() {
-  const { login, tokensRequired, mayWrite } = rights.value;
-  if (!tokensRequired || !login) return null;
-  const leave = () => attempt(async () => {
-    await remove("/ui/session");
-    await loadRights();
-  });
-  return html`<${Button} icon="user" kind="quiet" label=${`Log out ${login.token.name}${mayWrite ? "" : " (read only)"}`} onClick=${leave} />`;
 }
 
 /** The keys that work everywhere. */

@@ -1,6 +1,6 @@
 // One request: who works on it, its result or reason, its past attempts, what it waits for, and what can be done.
 
-import { board, post, remove, rights } from "../../core/api.js";
+import { board, post, remove, rights, writer } from "../../core/api.js";
 import { absolute, href, place, setParams } from "../../core/address.js";
 import { html, useMemo, useState } from "../../core/dom.js";
 import { brief, fullTime, seconds } from "../../core/format.js";
@@ -51,9 +51,8 @@ export function TaskDetail({ session, seq, feed, requests, version, waiting, onA
 }
 
 function Actions({ session, entry, refresh, onAfter }) {
-  const { mayWrite, agent } = rights.value;
   const [ending, setEnding] = useState();
-  if (!mayWrite) return null;
+  if (!rights.value.mayWrite) return null;
   const button = (how, kind, label) => html`<${Button} kind=${kind} onClick=${() => setEnding(how)}>${label}<//>`;
   const path = board(session, "requests", String(entry.seq));
   const retry = () => attempt(async () => {
@@ -67,7 +66,7 @@ function Actions({ session, entry, refresh, onAfter }) {
   return html`<div class="row wrap">
     ${entry.in_review && html`${button("accept", "primary", "Accept")}${button("refuse", "danger", "Refuse")}`}
     ${(entry.failed || entry.cancelled) && html`<${Button} icon="restore" kind="primary" onClick=${retry}>Retry<//>`}
-    ${entry.claim && entry.claim.agent === agent && html`<${Button} icon="restore" onClick=${release}>Release the claim<//>`}
+    ${entry.claim && entry.claim.agent === writer() && html`<${Button} icon="restore" onClick=${release}>Release the claim<//>`}
     <${Button} icon="plus" onClick=${onAfter}>New request after this<//>
     ${isOpen(entry) && button("cancel", "danger", entry.cancel ? "Cancel now" : "Cancel")}
     ${ending && html`<${EndRequest} session=${session} entry=${entry} how=${ending} onDone=${refresh} onClose=${() => setEnding(undefined)} />`}

@@ -3,9 +3,10 @@
 import { board, post, put, rights } from "../../core/api.js";
 import { setParams } from "../../core/address.js";
 import { html, useState } from "../../core/dom.js";
-import { author } from "../../core/settings.js";
+import { givenName, giveName, nameFault } from "../../core/settings.js";
 import { Field, Tabs } from "../basics.js";
 import { FormDialog } from "../dialog.js";
+import { NameField } from "../you.js";
 
 export function NewRequest({ session, after: before = "", onMade, onClose }) {
   const [form, setForm] = useState("text");
@@ -60,20 +61,20 @@ export function EndRequest({ session, entry, how, onDone, onClose }) {
   const isVerdict = how !== "cancel";
   const isNamed = rights.value.agent !== undefined;
   const [reason, setReason] = useState("");
-  const [name, setName] = useState(author.peek().name);
+  const [name, setName] = useState(givenName());
   const send = async () => {
     const by = name.trim();
     const verdict = isVerdict && { accept: how === "accept", fence: entry.in_review?.fence };
     await put(board(session, "requests", String(entry.seq), isVerdict ? "verdict" : "cancelled"), { ...verdict, reason: reason.trim() || undefined }, {
-      headers: isNamed || by === "" ? {} : { "X-Agent-ID": encodeURIComponent(by) },
+      as: by,
     });
-    if (!isNamed) author.value = { name: by };
+    if (!isNamed) giveName(by);
     onDone();
     onClose();
   };
-  return html`<${FormDialog} title=${`${title} request ${entry.seq}`} action=${action} back="Back" danger=${how !== "accept"} onSend=${send} onClose=${onClose}>
+  return html`<${FormDialog} title=${`${title} request ${entry.seq}`} action=${action} back="Back" danger=${how !== "accept"} disabled=${nameFault(name.trim()) !== undefined} onSend=${send} onClose=${onClose}>
     <p>${text}</p>
     <${Field} label="Reason (optional)" rows="3" autofocus value=${reason} onText=${setReason} />
-    ${!isNamed && html`<${Field} label=${`Your name${isVerdict ? ", not that of the agent who did it" : " (optional)"}`} required=${isVerdict} value=${name} onText=${setName} />`}
+    ${!isNamed && html`<${NameField} label=${`Your name${isVerdict ? ", not that of the agent who did it" : " (optional)"}`} required=${isVerdict} value=${name} onText=${setName} />`}
   <//>`;
 }
