@@ -129,3 +129,104 @@ describe("a new question is notified once, and not on the inbox", async (t) => {
   await card(page, "Newer?").waitFor();
   assert.equal(await page.evaluate(() => window.told.length), 1);
 });
+
+const group = (page, text) => page.locator("[data-group]").filter({ hasText: text });
+const drawer = (page, name) => page.getByRole("complementary", { name });
+
+describe("a question is answered in the timeline, by keyboard", async (t) => {
+  const session = "questions-timeline";
+  const { server, page } = t;
+  await ask(server, session, { question: "Months or <b>weeks</b>?", options: ["Months", "Weeks"] });
+  await ask(server, session, { question: "Which printer?" });
+  await ask(server, session, { question: "Anything else?" });
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(page, "Months or <b>weeks</b>?").getByRole("button", { name: "Weeks" }).click();
+  await group(page, "Months or").getByText("Answer: Weeks").waitFor();
+  assert.equal(await group(page, "Months or").getByRole("textbox").count(), 0);
+  const field = page.getByRole("textbox", { name: `Answer to question 2 of ${session}` });
+  await field.focus();
+  // A letter is no shortcut here.
+  await page.keyboard.type("j e the lobby's");
+  await page.keyboard.press("Control+Enter");
+  await group(page, "Which printer?").getByText("Answer: j e the lobby's").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Which printer?");
+  await group(page, "Anything else?").getByRole("button", { name: "Skip" }).click();
+  await group(page, "Anything else?").getByRole("textbox").waitFor({ state: "detached" });
+  const { body } = await server.get(board(session, "questions"));
+  assert.deepEqual(body.entries.map(({ item }) => item.answer), ["Weeks", "j e the lobby's", null]);
+});
+
+describe("what one types stays over live entries, and is the same in the drawer", async (t) => {
+  const session = "questions-typing";
+  const { server, page } = t;
+  await server.post(board(session, "trajectories"), Array.from({ length: 40 }, (_, step) => ({ step, thought: `Thought ${step}.` })));
+  await ask(server, session, { question: "Which quarter?" });
+  await t.go(`#/sessions/${session}/timeline`);
+  const field = group(page, "Which quarter?").getByRole("textbox");
+  await field.click();
+  await page.keyboard.type("the thi");
+  await page.locator(".live.live").waitFor();
+  const before = (await field.boundingBox()).y;
+  await server.post(board(session, "trajectories"), Array.from({ length: 30 }, (_, step) => ({ step, thought: `Later ${step}.` })));
+  await page.getByRole("button", { name: /new entr/ }).waitFor();
+  assert.equal((await field.boundingBox()).y, before);
+  await page.keyboard.type("rd");
+  assert.equal(await field.inputValue(), "the third");
+  await group(page, "Which quarter?").getByRole("link", { name: "Which quarter?" }).click();
+  const inside = drawer(page, "questions/1").getByRole("textbox");
+  assert.equal(await inside.inputValue(), "the third");
+  await inside.fill("the third, please");
+  await server.patch(board(session, "questions", "1"), { hint: "of 2026" });
+  await drawer(page, "questions/1").getByText("of 2026").waitFor();
+  assert.equal(await inside.inputValue(), "the third, please");
+  await inside.press("Control+Enter");
+  await drawer(page, "questions/1").getByText('"answer"').waitFor();
+  await inside.waitFor({ state: "detached" });
+  await group(page, "Which quarter?").getByText("Answer: the third, please").waitFor();
+});
+
+describe("an answer that comes first is shown where one types", async (t) => {
+  const session = "questions-first";
+  const { server, page } = t;
+  await ask(server, session, { question: "Who is first?" });
+  await ask(server, session, { question: "And who now?" });
+  await t.go(`#/sessions/${session}/timeline`);
+  await page.locator(".live.live").waitFor();
+  await group(page, "Who is first?").getByRole("textbox").fill("I am");
+  // The server has their answer before this one comes.
+  await page.route("**/questions/1/answer", async (route) => {
+    await server.put(board(session, "questions", "1", "answer"), { answer: "they were" }, { "X-Agent-ID": "HostAgent" });
+    await route.continue();
+  });
+  const answered = page.waitForResponse((answer) => answer.status() === 409);
+  await group(page, "Who is first?").getByRole("textbox").press("Control+Enter");
+  assert.equal((await (await answered).json()).code, "already-answered");
+  const line = group(page, "Who is first?").getByRole("status");
+  await line.getByText("they were").waitFor();
+  await line.getByText("HostAgent").waitFor();
+  await line.getByText("I am").waitFor();
+  await line.getByRole("button", { name: "Close" }).click();
+  await line.waitFor({ state: "detached" });
+  await group(page, "Who is first?").getByText("Answer: they were").waitFor();
+  // What one has typed is not lost with the field, and a deleted question has none.
+  await group(page, "And who now?").getByRole("textbox").fill("nobody");
+  await server.del(board(session, "questions"));
+  await group(page, "And who now?").getByText("Deleted").waitFor();
+  await group(page, "And who now?").getByRole("status").getByText("nobody").waitFor();
+});
+
+describe("the past has no field for an answer, and nor has a reader", async (t) => {
+  const session = "questions-past";
+  const { server, page } = t;
+  await ask(server, session, { question: "Then?" });
+  await server.put(board(session, "questions", "1", "answer"), { answer: "now" });
+  await t.go(`#/sessions/${session}/past?at=1&open=questions%2F1`);
+  await drawer(page, "questions/1").getByText('"Then?"').waitFor();
+  assert.equal(await drawer(page, "questions/1").getByRole("textbox").count(), 0);
+  await ask(server, session, { question: "Open?" });
+  await page.route("**/ui/session", (route) => route.fulfill({ json: { tokens_required: true, login: { token: { name: "reader", scopes: ["read"] } } } }));
+  await page.reload();
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(page, "Open?").waitFor();
+  assert.equal(await group(page, "Open?").getByRole("textbox").count(), 0);
+});

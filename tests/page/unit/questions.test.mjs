@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { draftOf, endOf, keepDraft, OPTIONS_MAX, optionsOf } from "../../../crates/ui/page/core/questions/questions.js";
+import { draftOf, keepDraft } from "../../../crates/ui/page/core/drafts.js";
+import { keyOf } from "../../../crates/ui/page/core/inbox.js";
+import { endOf, OPTIONS_MAX, optionsOf } from "../../../crates/ui/page/core/questions/questions.js";
 
 test("options are texts, numbers or objects; anything else is left out", () => {
   const found = optionsOf({ options: ["Yes", " ", 3, false, { label: "Lobby", value: "p0" }, { text: "Other" }, null, [1], { value: {} }] });
@@ -26,9 +28,9 @@ test("a question ends answered, skipped or expired", () => {
 
 test("an unsent answer belongs to one question of one session", () => {
   const one = { session: "s", seq: 1, at: "t" };
-  keepDraft(one, "half");
-  assert.equal(draftOf({ ...one, revision: 9 }), "half");
-  assert.equal(draftOf({ ...one, at: "later" }), "");
-  keepDraft(one, "");
-  assert.equal(draftOf(one), "");
+  keepDraft(keyOf(one), "half");
+  assert.equal(draftOf(keyOf({ ...one, revision: 9 })), "half");
+  assert.equal(draftOf(keyOf({ ...one, at: "later" })), "");
+  keepDraft(keyOf(one), "");
+  assert.equal(draftOf(keyOf(one)), "");
 });

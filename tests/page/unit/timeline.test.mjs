@@ -36,6 +36,23 @@ test("a request has its result, verdict and cancellation", () => {
   assert.deepEqual(shapes(groups), ["request planned due result refused cancelling cancelled late result accepted"]);
 });
 
+test("a question is open until it is answered, expires or is deleted", () => {
+  const groups = new Groups();
+  groups.push([1, 2, 3, 4].map((seq) => commit(seq, "A", appended("questions", seq, { question: "?" }))));
+  groups.push([commit(5, "A", appended("questions", 5, { question: "?", answer: "known" }))]);
+  const open = () => groups.list.filter((group) => group.open).map((group) => group.open.seq);
+  assert.deepEqual(open(), [1, 2, 3, 4]);
+  groups.push([commit(6, "A", { kind: "updated", log: "questions", seq: 1, item: { question: "Now?" } })]);
+  assert.equal(groups.list[0].open.item.question, "Now?");
+  groups.push([commit(7, "B", { kind: "updated", log: "questions", seq: 1, item: { question: "Now?", answer: "Yes" } }), commit(8, undefined, { kind: "question_expired", question: 2 })]);
+  assert.deepEqual(open(), [3, 4]);
+  const touched = groups.push([commit(9, "A", { kind: "removed", log: "questions", ranges: [[3, 3]] }), commit(10, "A", { kind: "removed", log: "requests", ranges: [[4, 4]] })]);
+  assert.deepEqual(open(), [4]);
+  assert.ok(touched.has(groups.list[2]));
+  groups.push([commit(11, "A", { kind: "cleared" })]);
+  assert.deepEqual(open(), []);
+});
+
 test("a step has its memory and what its commit wrote besides", () => {
   const groups = new Groups();
   groups.push([

@@ -128,7 +128,7 @@ export function historyOf(path) {
 }
 
 /** True if a change is about one entry of a log. */
-function concerns(change, log, seq) {
+export function concerns(change, log, seq) {
   if (change.kind === "restored") return true;
   const among = (ranges) => ranges.some(([first, last]) => first <= seq && seq <= last);
   if (change.requests) return log === "requests" && among(change.requests);

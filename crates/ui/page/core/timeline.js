@@ -5,6 +5,7 @@
 
 import { pairs } from "./format.js";
 import { numberOf } from "./json.js";
+import { concerns } from "./past.js";
 import { imageSource } from "./shots.js";
 
 /** A memory joins the step that its agent took at most so long before. */
@@ -220,6 +221,8 @@ export class Groups {
     this.shots = new Map();
     /** The step groups, oldest first, that name a screenshot which has not come yet, by seq and `image_path`. */
     this.awaiting = new Map();
+    /** The groups of questions that are open, by seq. */
+    this.open = new Map();
     /** The names of all agents in the rows. */
     this.agents = new Set();
   }
@@ -244,9 +247,27 @@ export class Groups {
         if (row.kind === "state" || row.kind === "screenshot") beside ??= group;
         if (row.type === "screenshot") for (const other of this.shown(row, group)) touched.add(other);
         if (STEPS.includes(row.type)) for (const other of this.link(row, group)) touched.delete(other);
+        for (const other of this.ask(row, group)) touched.add(other);
       }
     }
     return touched;
+  }
+
+  /** Keeps which questions are open: `open` of their groups is the row that has the question. Yields the other groups that changed. */
+  *ask(row, group) {
+    const [{ type, log, seq }, isEnd] = [row, row.type === "answer" || row.type === "expired"];
+    if (log === "questions" && (type === "question" || type === "edited") && member(row.item, "answer") === undefined) {
+      group.open = row;
+      this.open.set(seq, group);
+    }
+    if (!isEnd && type !== "removed" && type !== "cleared") return;
+    for (const [asked, other] of isEnd ? [[seq, group]] : this.open) {
+      if (!isEnd && !concerns(row.change, "questions", asked)) continue;
+      other.open = undefined;
+      this.open.delete(asked);
+      other.version += 1;
+      yield other;
+    }
   }
 
   place(row, step) {

@@ -1,15 +1,20 @@
 // One entry, state path, agent or commit as a drawer: its whole JSON, its addresses, and how to get it by curl.
 
-import { board, curl, get, logPath, statePath } from "../core/api.js";
+import { board, curl, logPath, statePath, withQuery } from "../core/api.js";
 import { absolute, href, place, setParams } from "../core/address.js";
-import { html, useEffect, useState } from "../core/dom.js";
+import { html } from "../core/dom.js";
+import { useFeed } from "../core/feed.js";
 import { fullTime } from "../core/format.js";
+import { historyOf } from "../core/past.js";
+import { endOf } from "../core/questions/questions.js";
+import { useResource } from "../core/resource.js";
 import { imageSource } from "../core/shots.js";
 import { itemText } from "../core/timeline.js";
 import { Agent, Ago, ButtonLink, Command, Copy, ProblemNote, Skeleton } from "./basics.js";
 import { Drawer } from "./dialog.js";
 import { Json } from "./json.js";
 import { Picture } from "./picture.js";
+import { AnswerHere } from "./questions/card.js";
 import { RequestState } from "./tasks/state.js";
 
 /** The address of this view with something opened: `requests/3`, `state/plan/x`, `agents/NAME`, `revision/17`. */
@@ -42,16 +47,13 @@ export function pathOf(session, what) {
 }
 
 function EntryDrawer({ session, what, at }) {
-  const [state, setState] = useState({});
   const path = pathOf(session, what);
-  useEffect(() => {
-    const aborter = new AbortController();
-    read(session, what, path, at, aborter.signal).then(setState, (error) => aborter.signal.aborted || setState({ error }));
-    return () => aborter.abort();
-  }, [path, at]);
+  const feed = useFeed(session);
+  const { matches } = historyOf(what) ?? {};
+  const on = matches && !at ? (commit) => commit.changes.some(matches) : undefined;
+  const { data: body, text, error } = useResource(withQuery(path, what.startsWith("revision/") ? {} : { at }), { feed, on });
   const close = () => setParams({ open: null });
   const link = () => absolute(openHref(what));
-  const { body, text, error } = state;
   return html`<${Drawer}
     title=${what}
     onClose=${close}
@@ -60,15 +62,10 @@ function EntryDrawer({ session, what, at }) {
     <${ProblemNote} error=${error} />
     ${!body && !error && html`<${Skeleton} />`}
     ${body && html`<${Facts} session=${session} what=${what} body=${body} />`}
-    ${text && html`<section class="stack"><div class="row"><h3 class="grow">JSON</h3><${Copy} label="Copy JSON" text=${text}>Copy JSON<//></div><${Json} text=${text} /></section>`}
+    ${body && !at && what.startsWith("questions/") && html`<${AnswerHere} question=${{ ...body, session }} end=${error?.status === 404 ? { kind: "deleted" } : endOf(body)} />`}
+    ${text && html`<section class="stack"><div class="row"><h3 class="grow">JSON</h3><${Copy} label="Copy JSON" text=${text}>Copy JSON<//></div><${Json} text=${text.trimEnd()} /></section>`}
     <section class="stack"><h3>curl</h3><${Command} text=${curl(path)} /></section>
   <//>`;
-}
-
-async function read(session, what, path, at, signal) {
-  const query = at && !what.startsWith("revision/") ? { at } : undefined;
-  const { body, text } = await get(path, { signal, query });
-  return { body, text: text.trimEnd() };
 }
 
 function Facts({ session, what, body }) {

@@ -3,7 +3,9 @@
 import { href, place } from "../core/address.js";
 import { now } from "../core/clock.js";
 import { cx, html } from "../core/dom.js";
+import { useFeed } from "../core/feed.js";
 import { brief, cost, hue, seconds, short, span, time } from "../core/format.js";
+import { endOf } from "../core/questions/questions.js";
 import { expanded } from "../core/settings.js";
 import { imageSource } from "../core/shots.js";
 import { itemText, member, number, statusOf } from "../core/timeline.js";
@@ -11,13 +13,14 @@ import { Agent, Status, Time } from "./basics.js";
 import { openHref } from "./entry.js";
 import { Icon } from "./icon.js";
 import { Picture } from "./picture.js";
+import { AnswerHere } from "./questions/card.js";
 
 /** The longest texts of a card; the drawer has them whole. */
 const TITLE_CHARS = 400;
 const FIELD_CHARS = 1200;
 
 export function GroupCard({ group }) {
-  if (expanded.value) return html`<div data-group=${group.key}>${group.rows.map((row) => html`<${Row} key=${row.id} row=${row} />`)}</div>`;
+  if (expanded.value) return html`<div data-group=${group.key}>${group.rows.map((row) => html`<${Row} key=${row.id} row=${row} />`)}${group.kind === "question" && html`<${Asked} group=${group} version=${group.version} />`}</div>`;
   return html`<${Compact} group=${group} />`;
 }
 
@@ -39,9 +42,22 @@ function Compact({ group }) {
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       <${States} rows=${group.rows.filter((one) => one !== row && one.kind === "state")} />
       ${group.rows.filter((one) => one !== row && !shows(one) && one.kind !== "state").map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
+      ${group.kind === "question" && html`<${Asked} group=${group} version=${group.version} />`}
     </div>
     ${images.length > 0 && html`<div class="shots">${images.slice(0, 3).map((one) => html`<${Shot} key=${one.id} row=${one} />`)}${images.length > 3 && html`<span class="muted small">+${images.length - 3}</span>`}</div>`}
   </article>`;
+}
+
+/** The field that answers a group's question. The group knows what became of it only if the newest commits are loaded. */
+function Asked({ group }) {
+  const { session } = place.value;
+  const feed = useFeed(session);
+  const asked = group.rows.find((row) => row.type === "question");
+  if (!asked || !feed.attached.value) return null;
+  const { seq, agent, revision, item } = group.open ?? asked;
+  const last = group.rows.findLast((row) => row.type === "answer" || row.type === "expired");
+  const end = group.open ? undefined : { kind: last?.type ?? "deleted", ...(last && endOf({ item: last.item, updated_by: last.agent })) };
+  return html`<${AnswerHere} question=${{ session, seq, at: asked.at, agent, revision, item }} end=${end} />`;
 }
 
 /** What opens when one clicks a row. */

@@ -3,10 +3,11 @@
 import { board, curl, rights, withQuery } from "../core/api.js";
 import { href, place } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
+import { draftOf } from "../core/drafts.js";
 import { brief, count, hasWords, plural, short } from "../core/format.js";
 import { COUNTED_MAX, hasMore, keyOf, look, looked, older, problem, questions, useCloseLook } from "../core/inbox.js";
 import { isPossible, switchNotify } from "../core/questions/notice.js";
-import { answeredHere, draftOf, optionsOf, readEnd } from "../core/questions/questions.js";
+import { answeredHere, optionsOf, readEnd } from "../core/questions/questions.js";
 import { useResource } from "../core/resource.js";
 import { notify } from "../core/settings.js";
 import { itemText } from "../core/timeline.js";
@@ -93,7 +94,7 @@ function useCards(open, session) {
       cards.set(card.key, { ...card, gone: end ?? { kind: "open" } });
       redraw();
     }, () => drop(card.key));
-    setTimeout(() => draftOf(card.question) === "" && drop(card.key), GONE_MS);
+    setTimeout(() => draftOf(card.key) === "" && drop(card.key), GONE_MS);
   };
   return [...cards.values()].sort((a, b) => older(a.question, b.question));
 }

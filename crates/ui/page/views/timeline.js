@@ -82,6 +82,11 @@ function useChunks(shown, scroller) {
   return [...made.values()].map((one) => one.content);
 }
 
+/** True while one writes an answer in the timeline, which then stays where it is. */
+function isWriting() {
+  return document.activeElement?.closest(".timeline-list .compose");
+}
+
 /** Follows the end while one is there; else counts what is new. Goes to `around` once it is loaded. */
 function useScroll({ feed, version, scroller, shown, around }) {
   const [fresh, setFresh] = useState(0);
@@ -101,7 +106,7 @@ function useScroll({ feed, version, scroller, shown, around }) {
     element.addEventListener("scroll", scrolled, { passive: true });
     // Chunks and images get their heights late.
     const grown = new ResizeObserver(() => {
-      if (at.current.bottom && at.current.arrived !== false) element.scrollTop = element.scrollHeight;
+      if (at.current.bottom && at.current.arrived !== false && !isWriting()) element.scrollTop = element.scrollHeight;
     });
     grown.observe(element.querySelector(".timeline-list"));
     return () => {
@@ -114,7 +119,7 @@ function useScroll({ feed, version, scroller, shown, around }) {
     at.current.count = shown.length;
     if (around !== undefined && !at.current.arrived) return;
     if (version.added === "start") return;
-    if (at.current.bottom && feed.attached.peek()) scroller.current.scrollTop = scroller.current.scrollHeight;
+    if (at.current.bottom && feed.attached.peek() && !isWriting()) scroller.current.scrollTop = scroller.current.scrollHeight;
     else if (version.added === "end" && added > 0 && feed.attached.peek()) setFresh((n) => n + added);
   }, [version, shown]);
   useEffect(() => {

@@ -1,7 +1,8 @@
-// Questions as people answer them: their texts and options, unsent answers, and those answered on this page.
+// Questions as people answer them: their options, their ends, and those answered on this page.
 
 import { board, get, put } from "../api.js";
 import { signal } from "../dom.js";
+import { keepDraft } from "../drafts.js";
 import { keyOf } from "../inbox.js";
 import { numberOf } from "../json.js";
 import { member } from "../timeline.js";
@@ -12,22 +13,8 @@ export const OPTIONS_MAX = 20;
 /** The answers of this page that it remembers. */
 const ANSWERED_MAX = 20;
 
-/** Unsent answers by question. They outlive a change of view. */
-const drafts = new Map();
-
 /** What was answered on this page, the last first: `{session, seq, at, question, answer, skipped}`. */
 export const answeredHere = signal([]);
-
-/** The unsent answer of a question. */
-export function draftOf(question) {
-  return drafts.get(keyOf(question)) ?? "";
-}
-
-/** Keeps an unsent answer; an empty one is forgotten. */
-export function keepDraft(question, text) {
-  if (text === "") drafts.delete(keyOf(question));
-  else drafts.set(keyOf(question), text);
-}
 
 /** The answers that a question offers, as `{label, value}`; values are texts. */
 export function optionsOf(item) {
@@ -63,7 +50,7 @@ export function endOf({ item, updated_by: by }) {
 export async function answer(question, body) {
   const { session, seq } = question;
   await put(board(session, "questions", String(seq), "answer"), body);
-  drafts.delete(keyOf(question));
+  keepDraft(keyOf(question), "");
   const one = { ...question, answer: body.answer, skipped: body.skip === true, answeredAt: new Date().toISOString() };
   answeredHere.value = [one, ...answeredHere.peek()].slice(0, ANSWERED_MAX);
 }

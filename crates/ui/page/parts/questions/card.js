@@ -1,13 +1,16 @@
-// One question with its answer field, options and countdown; one line once others have answered it.
+// One question with its answer field, options and countdown, in the inbox or where its entry stands; one line once others have answered it.
 
+import { rights, writer } from "../../core/api.js";
 import { href, place } from "../../core/address.js";
 import { now } from "../../core/clock.js";
-import { cx, html, useEffect, useId, useRef, useState } from "../../core/dom.js";
+import { cx, html, useEffect, useRef, useState } from "../../core/dom.js";
+import { draftOf, keepDraft } from "../../core/drafts.js";
 import { brief, hue, short, span } from "../../core/format.js";
-import { look } from "../../core/inbox.js";
-import { answer, draftOf, keepDraft, optionsOf, readDefault, readEnd } from "../../core/questions/questions.js";
+import { keyOf, look } from "../../core/inbox.js";
+import { answer, optionsOf, readDefault, readEnd } from "../../core/questions/questions.js";
 import { itemText } from "../../core/timeline.js";
 import { Agent, Ago, Button, ButtonLink, Copy, Long, toast } from "../basics.js";
+import { Compose } from "../compose.js";
 
 /** The longest text that is shown at once. */
 const TEXT_CHARS = 1200;
@@ -48,22 +51,27 @@ function Countdown({ question }) {
   return html`<span class=${cx("countdown small num", left < SOON_MS && "soon")} title=${fallback === undefined ? "Expires without a default answer, or with one that is not known here" : `The default answer: ${brief(fallback, 400)}`}>${left > 0 ? `${span(left)} left` : "expires now"}${then}</span>`;
 }
 
+/** A question where its entry stands: its answer field while it is open; a line if it ended before what is typed here was sent. */
+export function AnswerHere({ question, end }) {
+  const [lost, setLost] = useState();
+  const ended = end ?? lost;
+  if (ended && (lost || draftOf(keyOf(question)) !== "")) return html`<${Gone} question=${question} end=${ended} onGone=${() => setLost(undefined)} />`;
+  return !ended && rights.value.mayWrite && html`<${Answer} question=${question} onLost=${setLost} />`;
+}
+
 function Answer({ question, onLost }) {
-  const [text, setText] = useState(() => draftOf(question));
   const [busy, setBusy] = useState(false);
-  const field = useRef();
-  const id = useId();
-  const options = optionsOf(question.item);
-  const type = (value) => {
-    keepDraft(question, value);
-    setText(value);
-  };
+  const ref = useRef();
+  const { session, seq, item } = question;
+  const options = optionsOf(item);
   const send = async (body) => {
     setBusy(true);
-    const next = field.current?.closest("li")?.nextElementSibling?.querySelector("textarea");
+    // In the inbox one goes on to the next question, elsewhere back to what one had open.
+    const of = (place) => ref.current.closest(place);
+    const next = of("li")?.nextElementSibling?.querySelector("textarea") ?? of("[data-group]")?.querySelector("a.title") ?? of(".drawer");
     try {
       await answer(question, body);
-      toast(body.skip ? "Skipped" : "Answered");
+      toast(body.skip ? "Skipped" : `Answered${writer() && ` as ${writer()}`}`);
       next?.focus();
       look();
     } catch (error) {
@@ -72,20 +80,11 @@ function Answer({ question, onLost }) {
       setBusy(false);
     }
   };
-  const isBlank = text.trim() === "";
-  const key = (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isBlank || busy) return;
-    event.preventDefault();
-    send({ answer: text });
-  };
-  return html`<div class="answer">
+  return html`<div class="answer" ref=${ref}>
     ${options.length > 0 && html`<div class="row wrap" role="group" aria-label="Answers offered">${options.map(({ label, value }) => html`<${Button} key=${value} class="option" disabled=${busy} onClick=${() => send({ answer: value })}>${short(label, 80)}<//>`)}</div>`}
-    <div class="answer-line">
-      <label class="sr-only" for=${id}>Answer to question ${question.seq} of ${question.session}</label>
-      <textarea id=${id} ref=${field} class="field" rows=${text.includes("\n") || text.length > 90 ? 4 : 1} placeholder=${options.length > 0 ? "Or an answer of your own" : "Answer"} value=${text} readonly=${busy} onInput=${(event) => type(event.currentTarget.value)} onKeyDown=${key}></textarea>
-      <${Button} kind="primary" label="Answer (Ctrl Enter)" disabled=${isBlank || busy} onClick=${() => send({ answer: text })}>Answer<//>
+    <${Compose} draft=${keyOf(question)} label=${`Answer to question ${seq} of ${session}`} placeholder=${options.length > 0 ? "Or an answer of your own" : "Answer"} action="Answer" busy=${busy} onSend=${(text) => send({ answer: text })}>
       <${Button} kind="quiet" label="End the question without an answer" disabled=${busy} onClick=${() => send({ skip: true })}>Skip<//>
-    </div>
+    <//>
   </div>`;
 }
 
@@ -99,9 +98,9 @@ const ENDS = {
 
 /** The line of a question that ended elsewhere, with the answer that won and what was not sent here. */
 function Gone({ question, end, onGone }) {
-  const draft = draftOf(question);
+  const draft = draftOf(keyOf(question));
   const close = () => {
-    keepDraft(question, "");
+    keepDraft(keyOf(question), "");
     onGone();
   };
   return html`<div class="question-gone" role="status">
