@@ -12,9 +12,9 @@ const QUIET_MS = 300;
 const BINARY = process.env.BLACKBOARD_BIN ?? "target/debug/blackboard";
 const VIEWS = ["sessions", "questions", "search?q=sales", ...["timeline", "timeline?open=requests%2F1", "screenshots", "screenshots?shot=1", "state", "state?path=plan", "prompt", "past", "past?at=20", "agents", "agents?agent=HostAgent", "tasks", "tasks?request=1"].map((view) => `sessions/demo/${view}`)];
 
-/** A session with a request in each state that the demonstration's have not. */
+/** A session with a request in each state that the demonstration's have not, an open question and messages. */
 const TERMS = "terms";
-const OF_TERMS = ["tasks", "tasks?request=1", "tasks?request=2&show=graph"].map((view) => `sessions/${TERMS}/${view}`);
+const OF_TERMS = ["tasks", "tasks?request=1", "tasks?request=2&show=graph", "timeline", "timeline?open=questions%2F1", "agents?agent=LinuxAgent"].map((view) => `sessions/${TERMS}/${view}`);
 
 async function terms(server) {
   const as = { "X-Agent-ID": "LinuxAgent" };
@@ -29,6 +29,11 @@ async function terms(server) {
   await end(1, "done", { result: "draft" });
   await end(5, "failed", { reason: "no network" });
   await server.put(board(TERMS, "requests", "3", "cancelled"), { reason: "not needed" }, as);
+  await server.post(board(TERMS, "questions"), { question: "Which printer?", options: ["The lobby's", "The one upstairs"] }, as);
+  await server.put(board(TERMS, "agents", "LinuxAgent"), {}, as);
+  const messages = board(TERMS, "agents", "LinuxAgent", "messages");
+  await server.post(messages, [{ text: "Write to the lobby." }, { text: "It is out of paper.", thread: "print", reply_to: 1 }], { "X-Agent-ID": "HostAgent" });
+  await server.put(`${messages}/1/ack`, undefined, as);
 }
 
 /** Waits until nothing loads and the document stays as it is. */
@@ -46,6 +51,9 @@ async function settled(page) {
   }));
 }
 
+/** Runs axe in the page. */
+const check = () => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [1280, 400]) {
     describe(`axe finds nothing, ${colorScheme}, ${width} px wide`, async (t) => {
@@ -57,11 +65,14 @@ for (const colorScheme of ["light", "dark"]) {
         await settled(t.page);
         if (process.env.PICTURES) await t.page.screenshot({ path: `${process.env.PICTURES}/${view.replaceAll(/\W+/g, "-")}-${colorScheme}-${width}.png` });
         await t.page.addScriptTag({ path: AXE });
-        const { violations } = await t.page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+        const { violations } = await t.page.evaluate(check);
         for (const one of violations) found.push(`${view}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary}`).join("\n")}`);
         const wide = await t.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         if (wide > 0) found.push(`${view} is ${wide} px too wide`);
       }
+      await t.page.getByRole("button", { name: "Your name" }).click();
+      await t.page.getByRole("dialog", { name: "You" }).getByLabel("Your name").fill("a/b");
+      for (const one of (await t.page.evaluate(check)).violations) found.push(`your name: ${one.id}`);
       assert.deepEqual(found, []);
     }, { colorScheme, viewport: { width, height: 800 }, bypassCSP: true });
   }

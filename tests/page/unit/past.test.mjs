@@ -57,6 +57,11 @@ test("a path says which commits concern it", () => {
   assert.ok(matches({ kind: "removed", log: "requests", ranges: [[2, 4]] }));
   assert.ok(!matches({ kind: "updated", log: "requests", seq: 4 }));
   assert.equal(historyOf("agents/A/memory/2").on, "agents/A/memory");
+  const message = historyOf("agents/A/messages/2");
+  assert.equal(message.on, "agents/A/messages");
+  assert.ok(message.matches({ kind: "acked", log: "agents/A/messages", seq: 2 }));
+  assert.ok(!message.matches({ kind: "acked", log: "agents/A/messages", seq: 3 }));
+  assert.ok(!message.matches({ kind: "acked", log: "agents/B/messages", seq: 2 }));
 });
 
 test("a diff's page is one list, logs first", () => {

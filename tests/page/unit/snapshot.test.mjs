@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { JSON_CHARS_MAX, snapshotDocument } from "../../../crates/ui/page/core/snapshot/document.js";
-import { markup } from "../../../crates/ui/page/core/snapshot/markup.js";
+import { JSON_CHARS_MAX, markup, snapshotDocument } from "../../../crates/ui/page/core/snapshot/document.js";
 
 const AT = "2026-11-25T10:00:00.000Z";
 

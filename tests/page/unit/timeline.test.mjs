@@ -53,6 +53,21 @@ test("a question is open until it is answered, expires or is deleted", () => {
   assert.deepEqual(open(), []);
 });
 
+test("a message has its acknowledgement, its sender and its receiver", () => {
+  const groups = new Groups();
+  groups.push([
+    commit(1, "A", appended("agents/B/messages", 1, { text: "Go" })),
+    commit(2, undefined, appended("agents/B/messages", 2, { text: "Stop" })),
+    commit(3, "B", { kind: "acked", log: "agents/B/messages", seq: 1 }),
+    commit(4, "A", appended("agents/C/messages", 1, { subject: "Other" })),
+  ]);
+  assert.deepEqual(shapes(groups), ["message acked", "message", "message"]);
+  const [one] = groups.list[0].rows;
+  assert.deepEqual([one.agent, one.agentOf, itemText(one.log, one.item)], ["A", "B", "Go"]);
+  assert.ok(passes(groups.list[1], { kinds: ["message"], agents: ["B"] }));
+  assert.equal(itemText("agents/C/messages", { subject: "Other" }), "Other");
+});
+
 test("a step has its memory and what its commit wrote besides", () => {
   const groups = new Groups();
   groups.push([

@@ -31,10 +31,10 @@ export function board(session, ...parts) {
   return ["/v1/sessions", session, ...parts].map((part, i) => (i === 0 ? part : encodeURIComponent(part))).join("/");
 }
 
-/** The path of a log: `requests`, or `agents/NAME/memory`. */
+/** The path of a log: `requests`, `agents/NAME/memory` or `agents/NAME/messages`. */
 export function logPath(session, log) {
-  const memory = /^agents\/(.*)\/memory$/s.exec(log);
-  return memory ? board(session, "agents", memory[1], "memory") : board(session, log);
+  const [, agent, name] = /^agents\/(.*)\/(\w+)$/s.exec(log) ?? [];
+  return agent === undefined ? board(session, log) : board(session, "agents", agent, name);
 }
 
 /** The path of a value in the state, by its text form (`plan/a~1b`). */

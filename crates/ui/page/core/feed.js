@@ -27,7 +27,7 @@ const HIDDEN_MS = 60_000;
 /** The entries of one page of a log. */
 const LOG_PAGE = 256;
 
-/** The most agents whose memories are read. */
+/** The most agents whose memories and messages are read. */
 const MEMORIES_MAX = 50;
 
 const feeds = new Map();
@@ -434,7 +434,7 @@ class Base {
     const { body } = await get(board(this.session, "agents"), { query: { at: this.at, limit: MEMORIES_MAX }, signal: aborted });
     const { agent, mayReadMemories } = rights.peek();
     const own = body.agents.filter((one) => agent === undefined || mayReadMemories || one.agent === agent);
-    return [...LOGS, ...own.map((one) => `agents/${one.agent}/memory`)];
+    return [...LOGS, ...own.flatMap((one) => ["memory", "messages"].map((name) => `agents/${one.agent}/${name}`))];
   }
 
   async fill(source, aborted) {
@@ -467,14 +467,15 @@ function isBefore(one, other) {
   return one.updated_at === undefined && other.updated_at === undefined && one.revision < other.revision;
 }
 
-/** What an entry shows of its last change: the claim or the end of a request, or the answer of a question. */
-function lastChange(log, { seq, item, claim, done, in_review: review, failed, cancelled, updated_at: at, updated_by: agent }) {
+/** What an entry shows of its last change: the claim or the end of a request, a message acknowledged, or the answer of a question. */
+function lastChange(log, { seq, item, claim, done, in_review: review, failed, cancelled, acked_at: acked, updated_at: at, updated_by: agent }) {
   const made = (kind, by, more) => ({ at: by.at ?? at, agent: by.agent, changes: [{ kind, request: seq, ...by, ...more }] });
   if (done) return made("finished", done);
   if (review) return made("finished", review);
   if (failed) return made("failed", failed);
   if (cancelled) return made("cancelled", cancelled);
   if (claim) return made("claimed", claim);
+  if (acked) return { at: acked, agent, changes: [{ kind: "acked", log, seq }] };
   if (log === "questions" && at !== undefined) return { at, agent, changes: [{ kind: "updated", log, seq, item }] };
   return undefined;
 }

@@ -116,13 +116,19 @@ export function comparedLogs(left, right) {
   return compared(bySeq(left), bySeq(right), (a, b) => text(a) === text(b)).sort((a, b) => b.key - a.key);
 }
 
+/** The log and the number of an entry by its path, `{log, seq}`; undefined if it is no entry's. */
+export function entryAt(path) {
+  const entry = /^(questions|requests|trajectories|screenshots|agents\/.+\/(?:memory|messages))\/(\d+)$/s.exec(path);
+  return entry ? { log: entry[1], seq: Number(entry[2]) } : undefined;
+}
+
 /** How the history of a path is found: `{on, matches(change)}`, or undefined where the path is none. */
 export function historyOf(path) {
   const clean = path.replace(/^\/+|\/+$/g, "");
   if (clean === "state") return { on: "state", matches: () => true };
   if (clean.startsWith("state/")) return { on: clean, matches: () => true };
-  const entry = /^(questions|requests|trajectories|screenshots|agents\/.+\/memory)\/(\d+)$/s.exec(clean);
-  if (entry) return { on: entry[1], matches: (change) => concerns(change, entry[1], Number(entry[2])) };
+  const entry = entryAt(clean);
+  if (entry) return { on: entry.log, matches: (change) => concerns(change, entry.log, entry.seq) };
   if (/^agents\/[^/]+$/.test(clean)) return { on: clean, matches: (change) => change.kind.startsWith("agent_") || change.kind === "restored" };
   return undefined;
 }

@@ -32,8 +32,13 @@ export function searchQuery({ q = "", in: session, log, agent, since }, { limit,
 }
 
 /** What opens a hit in its session's timeline: `requests/3`, `agents/NAME/memory/4`. */
-export function entryOf({ log, agent, seq }) {
-  return log === "memory" ? `agents/${agent}/memory/${seq}` : `${log}/${seq}`;
+export function entryOf(hit) {
+  return `${logOf(hit)}/${hit.seq}`;
+}
+
+/** The log of a hit: `requests`, `agents/NAME/memory`. */
+export function logOf({ log, agent }) {
+  return log === "memory" || log === "messages" ? `agents/${agent}/${log}` : log;
 }
 
 /** The `keys` that read the text of an entry; undefined for all. A request may have its text under any number. */

@@ -24,6 +24,7 @@ export const KINDS = {
   question: "Questions",
   screenshot: "Screenshots",
   memory: "Memory",
+  message: "Messages",
   state: "State",
   status: "Statuses",
   history: "History",
@@ -45,12 +46,13 @@ export const TEXT_NAMES = {
   trajectories: ["thought", "observation", "subtask", "action", "text", "key", "value"],
   screenshots: ["metadata", "image_path"],
   memory: ["thought", "observation", "subtask", "action", "text"],
+  messages: ["text", "subject"],
 };
 
 /** The text that stands for an item of a log. */
 export function itemText(log, item) {
   if (item === undefined) return "";
-  const kind = log.startsWith("agents/") ? "memory" : log;
+  const kind = ownedLog(log)?.name ?? log;
   const names = TEXT_NAMES[kind] ?? [];
   const first = kind === "screenshots"
     ? names.map((name) => pairs(item[name])).find(Boolean)
@@ -109,15 +111,21 @@ const LOG_ROWS = {
   requests: { type: "request", kind: "request" },
   trajectories: { type: "step", kind: "step" },
   screenshots: { type: "screenshot", kind: "screenshot" },
+  memory: { type: "memory", kind: "memory" },
+  messages: { type: "message", kind: "message" },
 };
 
+/** The kinds of entries that later commits change, which have a group each. */
+const KEYED = ["question", "request", "message"];
+
 function logRow(log) {
-  return LOG_ROWS[log] ?? { type: "memory", kind: "memory" };
+  return LOG_ROWS[log] ?? LOG_ROWS[ownedLog(log)?.name] ?? LOG_ROWS.memory;
 }
 
-/** The agent whose memory a log is, or undefined. */
-export function memoryOf(log) {
-  return /^agents\/(.*)\/memory$/s.exec(log)?.[1];
+/** The owner and the name of an agent's log, `{agent, name}` with the name "memory" or "messages"; undefined for a log of the board. */
+export function ownedLog(log) {
+  const found = /^agents\/(.*)\/(\w+)$/s.exec(log);
+  return found ? { agent: found[1], name: found[2] } : undefined;
 }
 
 const CHANGES = {
@@ -125,7 +133,7 @@ const CHANGES = {
     const entries = change.entries ?? range(change);
     for (const entry of entries) {
       const base = logRow(change.log);
-      const own = base.type === "question" || base.type === "request" ? `${change.log}/${entry.seq}` : undefined;
+      const own = KEYED.includes(base.type) ? `${change.log}/${entry.seq}` : undefined;
       add({
         ...base,
         key: own,
@@ -133,7 +141,7 @@ const CHANGES = {
         seq: entry.seq,
         item: entry.item,
         image: entry.image,
-        agentOf: memoryOf(change.log) ?? agentOf(entry.item),
+        agentOf: ownedLog(change.log)?.agent ?? agentOf(entry.item),
         change,
       });
     }
@@ -151,6 +159,8 @@ const CHANGES = {
       change,
     });
   },
+  acked: (change, add) =>
+    add({ type: "acked", kind: "message", key: `${change.log}/${change.seq}`, log: change.log, seq: change.seq, agentOf: ownedLog(change.log)?.agent, change }),
   removed: (change, add) => add({ type: "removed", kind: logRow(change.log).kind, log: change.log, change }),
   cleared: (change, add) => add({ type: "cleared", kind: change.log ? logRow(change.log).kind : "history", log: change.log, change }),
   awaited: (change, add) => {

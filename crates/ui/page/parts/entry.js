@@ -5,7 +5,7 @@ import { absolute, href, place, setParams } from "../core/address.js";
 import { html } from "../core/dom.js";
 import { useFeed } from "../core/feed.js";
 import { fullTime } from "../core/format.js";
-import { historyOf } from "../core/past.js";
+import { entryAt, historyOf } from "../core/past.js";
 import { endOf } from "../core/questions/questions.js";
 import { useResource } from "../core/resource.js";
 import { imageSource } from "../core/shots.js";
@@ -41,8 +41,8 @@ export function pathOf(session, what) {
   if (what.startsWith("state/")) return statePath(session, what.slice("state/".length));
   const revision = /^revision\/(\d+)$/.exec(what);
   if (revision) return `${board(session, "audit")}?after=${Number(revision[1]) - 1}&before=${Number(revision[1]) + 1}`;
-  const entry = /^(.*)\/(\d+)$/s.exec(what);
-  if (entry && (!what.startsWith("agents/") || entry[1].endsWith("/memory"))) return `${logPath(session, entry[1])}/${entry[2]}`;
+  const entry = entryAt(what);
+  if (entry) return `${logPath(session, entry.log)}/${entry.seq}`;
   return board(session, ...what.split("/"));
 }
 
@@ -69,7 +69,7 @@ function EntryDrawer({ session, what, at }) {
 }
 
 function Facts({ session, what, body }) {
-  const log = /^(questions|requests|trajectories|screenshots|agents\/.*\/memory)\/\d+$/s.exec(what)?.[1];
+  const { log } = entryAt(what) ?? {};
   return html`<section class="stack">
     ${log && body.item && html`<p>${itemText(log, body.item)}</p>`}
     ${imageSource(body) && html`<a href=${href("screenshots", session, { shot: body.seq })}><${Picture} entry=${body} px=${900} class="entry-image" alt=${itemText("screenshots", body.item) || `screenshot ${body.seq}`} /></a>`}
@@ -78,6 +78,7 @@ function Facts({ session, what, body }) {
       ${log === "requests" && html`<dt>State</dt><dd class="row wrap"><${RequestState} entry=${body} /></dd>`}
       ${body.at && html`<dt>At</dt><dd title=${fullTime(body.at)}>${fullTime(body.at)} (<${Ago} at=${body.at} />)</dd>`}
       ${body.updated_at && html`<dt>Changed</dt><dd>${fullTime(body.updated_at)}${body.updated_by && html` by <${Agent} name=${body.updated_by} />`}</dd>`}
+      ${body.acked_at && html`<dt>Acknowledged</dt><dd>${fullTime(body.acked_at)}</dd>`}
       ${body.revision !== undefined && html`<dt>Revision</dt><dd><a href=${href("past", session, { at: body.revision })}>${body.revision}</a></dd>`}
     </dl>
     ${body.revision !== undefined && log && html`<div class="row wrap">

@@ -27,18 +27,18 @@ export function GroupCard({ group }) {
 /** The row that gives a group its title. */
 function head(group) {
   const of = (...types) => group.rows.find((row) => types.includes(row.type));
-  return of("request", "question") ?? of("step") ?? of("screenshot") ?? of("memory") ?? group.rows.find((row) => !row.hidden) ?? group.rows[0];
+  return of("request", "question", "message") ?? of("step") ?? of("screenshot") ?? of("memory") ?? group.rows.find((row) => !row.hidden) ?? group.rows[0];
 }
 
 function Compact({ group }) {
   const row = head(group);
   const images = [...group.rows, ...group.also].filter(shows);
-  const name = row.agent ?? row.agentOf;
+  const name = authorOf(row);
   return html`<article class=${cx("group", name && `hue-${hue(name)}`, `of-${group.kind}`)} data-group=${group.key}>
     <${Time} at=${row.at} />
     <span class="kind" title=${group.kind}><${Icon} name=${group.kind} label=${group.kind} /></span>
     <div class="what">
-      <div class="line"><${Agent} name=${name} />${row.agentOf && row.agent && row.agentOf !== row.agent && row.kind !== "status" && html`<span class="muted">for <${Agent} name=${row.agentOf} /></span>`}<${Badges} group=${group} row=${row} /></div>
+      <div class="line"><${Agent} name=${name} /><${Whose} row=${row} /><${Badges} group=${group} row=${row} /></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       <${States} rows=${group.rows.filter((one) => one !== row && one.kind === "state")} />
       ${group.rows.filter((one) => one !== row && !shows(one) && one.kind !== "state").map((one) => html`<${Part} key=${one.id} row=${one} group=${group} />`)}
@@ -46,6 +46,17 @@ function Compact({ group }) {
     </div>
     ${images.length > 0 && html`<div class="shots">${images.slice(0, 3).map((one) => html`<${Shot} key=${one.id} row=${one} />`)}${images.length > 3 && html`<span class="muted small">+${images.length - 3}</span>`}</div>`}
   </article>`;
+}
+
+/** The agent that a row is by. One that sends a message without a name is not its receiver. */
+function authorOf({ kind, agent, agentOf }) {
+  return kind === "message" ? agent : agent ?? agentOf;
+}
+
+/** Whom a row is about, if not about its author. */
+function Whose({ row: { kind, agent, agentOf } }) {
+  if (!agentOf || kind === "status" || (kind !== "message" && (!agent || agent === agentOf))) return null;
+  return html`<span class="muted">${kind === "message" ? "to" : "for"} <${Agent} name=${agentOf} /></span>`;
 }
 
 /** The field that answers a group's question. The group knows what became of it only if the newest commits are loaded. */
@@ -88,11 +99,14 @@ export function title(row) {
     case "step":
     case "screenshot":
     case "memory":
+    case "message":
       return short(itemText(row.log, row.item) || `${row.log} ${row.seq}`, TITLE_CHARS);
     case "answer":
       return `Answer: ${brief(member(row.item, "answer"), TITLE_CHARS)}`;
     case "edited":
       return `Edited: ${short(itemText(row.log, row.item), TITLE_CHARS)}`;
+    case "acked":
+      return "Acknowledged";
     case "awaited":
       return `Open until ${time(change.expires_at)}`;
     case "expired":
@@ -178,7 +192,7 @@ function Badges({ group, row }) {
   const step = steps.find((one) => statusOf(one) !== undefined);
   const last = group.rows.findLast((one) => WORK.includes(one.type));
   return html`<span class="badges">
-    ${row.seq !== undefined && (row.type === "request" || row.type === "question") && html`<span class="muted small">#${row.seq}</span>`}
+    ${row.seq !== undefined && ["request", "question", "message"].includes(row.type) && html`<span class="muted small">#${row.seq}</span>`}
     ${n !== undefined && html`<span class="muted small">step ${n}</span>`}
     <${Status} value=${statusOf(last && statusOf(last) !== undefined ? last : step ?? row)} />
     ${spent !== undefined && spent > 0 && html`<span class="muted small num">${cost(spent)}</span>`}
@@ -222,13 +236,13 @@ function Part({ row, group }) {
 const FIELDS = ["Observation", "Thought", "Subtask", "Action", "Results", "Comment", "Plan", "Answer"];
 
 function Row({ row }) {
-  const name = row.agent ?? row.agentOf;
+  const name = authorOf(row);
   const shown = row.item && (row.kind === "step" || row.kind === "memory") ? FIELDS.map((field) => [field, member(row.item, field)]).filter(([, value]) => value !== undefined && value !== null && value !== "") : [];
   return html`<article class=${cx("group", "single", name && `hue-${hue(name)}`, `of-${row.kind}`)}>
     <${Time} at=${row.at} />
     <span class="kind" title=${row.type}><${Icon} name=${row.kind} label=${row.kind} /></span>
     <div class="what">
-      <div class="line"><${Agent} name=${name} /><span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")}${row.isOfLog ? "" : ` · r${row.revision}`}</span><${Status} value=${statusOf(row)} /></span></div>
+      <div class="line"><${Agent} name=${name} />${row.kind === "message" && html`<${Whose} row=${row} />`}<span class="badges"><span class="muted small">${row.log ? `${row.log} ${row.seq ?? ""}` : row.type.replaceAll("_", " ")}${row.isOfLog ? "" : ` · r${row.revision}`}</span><${Status} value=${statusOf(row)} /></span></div>
       <a class="title" href=${openHref(target(row))}>${title(row)}</a>
       ${shown.length > 0 && html`<dl class="facts">${shown.map(([field, value]) => html`<dt>${field}</dt><dd>${short(typeof value === "string" ? value : JSON.stringify(value), FIELD_CHARS)}</dd>`)}</dl>`}
       ${shows(row) && html`<${Shot} row=${row} />`}

@@ -6,7 +6,7 @@ import { html } from "../core/dom.js";
 import { useFold } from "../core/feed.js";
 import { cost, count, hue, seconds, short } from "../core/format.js";
 import { touches, useResource } from "../core/resource.js";
-import { agentOf, itemText, memoryOf, number } from "../core/timeline.js";
+import { agentOf, itemText, number, ownedLog } from "../core/timeline.js";
 import { Agent, Ago, Status } from "./basics.js";
 import { openHref } from "./entry.js";
 import { Left } from "./tasks/state.js";
@@ -57,7 +57,8 @@ export function Overview({ session, feed }) {
 function addTotals(byAgent, commits) {
   for (const commit of commits) {
     for (const change of commit.changes) {
-      const memory = change.kind === "appended" ? memoryOf(change.log) : undefined;
+      const owned = change.kind === "appended" ? ownedLog(change.log) : undefined;
+      const memory = owned?.name === "memory" ? owned.agent : undefined;
       if (change.kind !== "appended" || (memory === undefined && change.log !== "trajectories")) continue;
       for (const { item } of change.entries ?? []) {
         const name = memory ?? commit.agent ?? agentOf(item) ?? "";

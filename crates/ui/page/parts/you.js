@@ -1,6 +1,7 @@
 // Who one is on this page: the name beside what one writes, and the log-out.
 
 import { loadRights, remove, rights, writer } from "../core/api.js";
+import { href, place } from "../core/address.js";
 import { html, useState } from "../core/dom.js";
 import { givenName, giveName, nameFault } from "../core/settings.js";
 import { Agent, attempt, Button, Field } from "./basics.js";
@@ -25,6 +26,7 @@ export function You() {
 
 function Who({ onClose }) {
   const { agent, login, mayWrite } = rights.value;
+  const { session } = place.value;
   const [name, setName] = useState(givenName());
   const leave = () => attempt(async () => {
     await remove("/ui/session");
@@ -35,7 +37,9 @@ function Who({ onClose }) {
     giveName(name.trim());
     onClose();
   };
+  const own = writer();
   const rest = html`
+    ${session && own && html`<p><a href=${href("agents", session, { agent: own })} onClick=${onClose}>Messages to ${own} in ${session}</a></p>`}
     ${login && html`<p class="row wrap"><span class="grow muted">Logged in with the token ${login.token.name}${!mayWrite && ", which may only read"}.</span><${Button} onClick=${leave}>Log out<//></p>`}`;
   if (agent !== undefined || !mayWrite) {
     return html`<${Dialog} title="You" onClose=${onClose}>
@@ -45,7 +49,7 @@ function Who({ onClose }) {
   }
   return html`<${FormDialog} title="You" action="Save" disabled=${nameFault(name.trim()) !== undefined} onSend=${save} onClose=${onClose}>
     <${NameField} label="Your name" autofocus autocomplete="nickname" value=${name} onText=${setName} />
-    <p class="muted small">It stands beside what you answer, edit and send. Take one that no agent has. Without a name, nobody is named.</p>
+    <p class="muted small">It stands beside what you answer, edit and send. Agents write to you under it, so take one that no agent has. Without a name, nobody is named.</p>
     ${rest}
   <//>`;
 }

@@ -4,7 +4,7 @@ import { curl, get, logPath, withQuery } from "../core/api.js";
 import { href, place, setParams } from "../core/address.js";
 import { html, useEffect, useMemo, useRef, useState } from "../core/dom.js";
 import { count, plural, short } from "../core/format.js";
-import { entryOf, grouped, highlighted, pieces, plain, searchQuery, SINCE, textKeys } from "../core/search.js";
+import { entryOf, grouped, highlighted, logOf, pieces, plain, searchQuery, SINCE, textKeys } from "../core/search.js";
 import { usePages } from "../core/resource.js";
 import { itemText } from "../core/timeline.js";
 import { Agent, Ago, Button, Copy, Empty, Find, ProblemNote, Select, Skeleton } from "../parts/basics.js";
@@ -25,7 +25,7 @@ const SESSIONS_SHOWN = 3;
 /** The most hits that are listed; beyond, one narrows the query. */
 const HITS_MAX = 1000;
 
-const LOGS = [["", "All logs"], ["requests", "Requests"], ["trajectories", "Trajectories"], ["questions", "Questions"], ["screenshots", "Screenshots"], ["memory", "Memories"]];
+const LOGS = [["", "All logs"], ["requests", "Requests"], ["trajectories", "Trajectories"], ["questions", "Questions"], ["screenshots", "Screenshots"], ["memory", "Memories"], ["messages", "Messages"]];
 const TIMES = [["", "Any time"], ["1h", "Last hour"], ["1d", "Last day"], ["7d", "Last 7 days"], ["30d", "Last 30 days"]];
 
 export function Search() {
@@ -96,14 +96,14 @@ function Refusal({ error, retry }) {
   return html`<${ProblemNote} error=${error} retry=${retry} />`;
 }
 
-const ICONS = { requests: "request", trajectories: "step", questions: "question", screenshots: "screenshot", memory: "memory" };
+const ICONS = { requests: "request", trajectories: "step", questions: "question", screenshots: "screenshot", memory: "memory", messages: "message" };
 
 /** The text of a hit's entry, read when the hit comes near the screen; undefined until then. */
 function useText(hit, ref) {
   const [text, setText] = useState();
   useEffect(() => {
     const aborter = new AbortController();
-    const log = hit.log === "memory" ? `agents/${hit.agent}/memory` : hit.log;
+    const log = logOf(hit);
     const query = { after: hit.seq - 1, before: hit.seq + 1, keys: textKeys(hit.log) };
     // Without it, what the hit quotes is enough. The entry may be gone since.
     const read = () => get(logPath(hit.session, log), { query, signal: aborter.signal }).then(({ body }) => setText(itemText(log, body.entries[0]?.item)), () => {});

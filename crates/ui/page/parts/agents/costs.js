@@ -13,9 +13,9 @@ const STEPS_MAX = 120;
 const WIDTH = 600;
 const HEIGHT = 72;
 
-/** True for commits that touch an agent's memory. */
-export function remembers(agent) {
-  const log = `agents/${agent}/memory`;
+/** True for commits that touch an agent's memory, or its log of another name. */
+export function remembers(agent, name = "memory") {
+  const log = `agents/${agent}/${name}`;
   return (commit) => commit.changes.some((change) => change.log === log || change.kind === "restored" || (change.kind === "agent_removed" && change.agent === agent));
 }
 

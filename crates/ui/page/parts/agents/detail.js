@@ -1,6 +1,6 @@
 // One agent: its profile, statuses, directives, costs and memory.
 
-import { board, patch, remove, rights } from "../../core/api.js";
+import { board, patch, remove, rights, writer } from "../../core/api.js";
 import { absolute, href, listed, setParams } from "../../core/address.js";
 import { html, useMemo, useState } from "../../core/dom.js";
 import { brief, fullTime } from "../../core/format.js";
@@ -14,6 +14,7 @@ import { Costs } from "./costs.js";
 import { Diagram } from "./diagram.js";
 import { Directives } from "./directives.js";
 import { Memory } from "./memory.js";
+import { Messages } from "./messages.js";
 
 /** The members of a profile that the heading shows; the drawer has all. */
 const FACTS_MAX = 16;
@@ -29,7 +30,8 @@ export function AgentDetail({ session, agent, feed, about }) {
   if (!profile || error?.status === 404) {
     return html`<section class="detail agent-detail" aria-label=${agent}>
       <${Heading} session=${session} agent=${agent} onClose=${close} />
-      ${loading ? html`<${Skeleton} />` : error?.status === 404 ? html`<${Empty} title="The agent is not registered">It was deleted, or never wrote here.<//>` : html`<${ProblemNote} error=${error} retry=${refresh} />`}
+      ${loading ? html`<${Skeleton} />` : error?.status === 404 ? agent !== writer() && html`<${Empty} title="The agent is not registered">It was deleted, or never wrote here.<//>` : html`<${ProblemNote} error=${error} retry=${refresh} />`}
+      ${error?.status === 404 && html`<${Messages} session=${session} agent=${agent} feed=${feed} />`}
     </section>`;
   }
   return html`<section class="detail agent-detail" aria-label=${agent}>
@@ -42,6 +44,7 @@ export function AgentDetail({ session, agent, feed, about }) {
         <${Costs} session=${session} agent=${agent} feed=${feed} about=${about} />
       </div>
     </div>
+    <${Messages} session=${session} agent=${agent} feed=${feed} />
     <${Memory} session=${session} agent=${agent} feed=${feed} />
   </section>`;
 }
@@ -71,7 +74,7 @@ function Heading({ session, agent, profile, onClose }) {
       ${profile.last_seen && html`<div><dt>seen</dt><dd title=${fullTime(profile.last_seen)}><${Ago} at=${profile.last_seen} /></dd></div>`}
     </dl>`}
     ${removing && html`<${Confirm} title=${`Remove ${agent}`} action="Remove" onDone=${gone} onClose=${() => setRemoving(false)}>
-      <p>The agent and its memory are deleted. What it wrote to the board stays. History keeps both.</p>
+      <p>The agent, its memory and the messages to it are deleted. What it wrote to the board stays. History keeps them.</p>
     <//>`}
   </header>`;
 }

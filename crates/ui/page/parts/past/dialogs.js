@@ -98,7 +98,7 @@ function Save({ session, at, onClose }) {
     return () => aborter.abort();
   }, []);
   return html`<${Dialog} title="Save as one HTML file" onClose=${onClose} foot=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
-    <p>The board at revision ${count(at)}: entries, state, agents, and images up to ${IMAGE_BYTES_MAX / 1e6} MB. It has no script and fetches nothing. Memories are left out.</p>
+    <p>The board at revision ${count(at)}: entries, state, agents, and images up to ${IMAGE_BYTES_MAX / 1e6} MB. It has no script and fetches nothing. Memories and messages are left out.</p>
     ${error ? html`<${ProblemNote} error=${error} />` : html`<p class="muted" role="status">${doing}</p>`}
   <//>`;
 }

@@ -4,7 +4,7 @@ import { board, get } from "../../core/api.js";
 import { href, setParams } from "../../core/address.js";
 import { html, useEffect, useRef, useState } from "../../core/dom.js";
 import { count, fullTime, plural } from "../../core/format.js";
-import { historyOf } from "../../core/past.js";
+import { entryAt, historyOf } from "../../core/past.js";
 import { usePages, useRead } from "../../core/resource.js";
 import { Agent, Ago, Button, Empty } from "../basics.js";
 import { pathOf } from "../entry.js";
@@ -104,7 +104,7 @@ async function valueAt(session, path, revision, signal) {
     if (path.startsWith("state")) return body;
     // The envelope's own numbers change with each write.
     const { revision: changed, seq, updated_at, updated_by, at, agent, image, ...rest } = body;
-    return path.startsWith("agents/") && !/\/memory\/\d+$/.test(path) ? { agent, ...rest } : rest;
+    return path.startsWith("agents/") && !entryAt(path) ? { agent, ...rest } : rest;
   } catch (error) {
     if (error.status === 404) return undefined;
     throw error;
