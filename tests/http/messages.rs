@@ -104,7 +104,7 @@ async fn an_archive_and_a_restore_keep_acknowledgements() {
     assert!(acked[0].get("acked_at").is_some() && acked[1].get("acked_at").is_none());
     let archive = board.get("archive").await.is(200).text().to_owned();
     let copy = server.board("copy");
-    ask(copy.typed(Method::PUT, "archive", "application/x-ndjson", &archive)).await.is(201);
+    ask(copy.typed(Method::PUT, "archive", "application/x-ndjson", archive)).await.is(201);
     assert_eq!(entries(&copy, MESSAGES).await, acked);
     board.post("purge", "").await.is(200);
     assert_eq!(entries(&board, MESSAGES).await, acked);
@@ -133,8 +133,7 @@ async fn so_many_unacknowledged_messages_and_no_more() {
     let server = Server::start();
     let board = server.board("s");
     let many = vec!["{}"; 10_000].join("\n");
-    let lines = |text: &str| ask(board.typed(Method::POST, MESSAGES, "application/x-ndjson", text));
-    lines(&many).await.is(201);
+    ask(board.typed(Method::POST, MESSAGES, "application/x-ndjson", many)).await.is(201);
     let full = board.post(MESSAGES, "{}").await;
     let detail = full.problem(507, "session-full")["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("10000 unacknowledged messages"), "{detail}");

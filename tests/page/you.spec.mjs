@@ -46,6 +46,21 @@ describe("a name given once stands beside what one writes", async (t) => {
   assert.equal((await server.get(board(session, "requests", "3"))).body.agent, undefined);
 });
 
+describe("a claim is released by whoever has its holder's name, and by no other", async (t) => {
+  const session = "you-claims";
+  const { page, server } = t;
+  await server.post(board(session, "requests"), { request: "Go" });
+  await server.put(board(session, "requests", "1", "claim"), { ttl: "10m" }, { "X-Agent-ID": "Ann" });
+  await t.go(`#/sessions/${session}/tasks?request=1`);
+  const one = page.getByRole("region", { name: "Request 1" });
+  await one.getByText("Claimed").first().waitFor();
+  await give(page, "Bob");
+  assert.equal(await one.getByRole("button", { name: "Release the claim" }).count(), 0);
+  await give(page, "Ann");
+  await one.getByRole("button", { name: "Release the claim" }).click();
+  await one.getByText("Pending").waitFor();
+});
+
 describe("the page takes the names that the server takes", async (t) => {
   const { page, server } = t;
   await t.go("#/sessions");
