@@ -43,8 +43,7 @@ queries! {
 /// Takes the members that requests must have.
 fn wanted(params: &mut Params, name: &'static str) -> Result<Option<Wanted>, Refusal> {
     let Some(text) = params.text(name)? else { return Ok(None) };
-    json::check(&text, json::DEPTH_MAX)
-        .map_err(|why| invalid(name, format!("must be a JSON object: {why}")))?;
+    json::syntax(text.as_bytes()).map_err(|why| invalid(name, format!("must be JSON: {why}")))?;
     let wanted = wanted_members("", &text);
     wanted.map(Some).map_err(|refusal| invalid(name, refusal.detail()))
 }

@@ -45,13 +45,13 @@ pub use model::agent::{
     AGENT_STATES_MAX, AGENTS_MAX, Agent, AgentStates, Moves, PROFILE_BYTES_MAX, Profile, Status,
     is_known,
 };
+pub use model::attention::unacked::{UNACKED_MAX, Unacked};
 pub use model::attention::{ATTENTION_ENTRIES_MAX, Attention, Awaiting, Waking};
 pub use model::blob::{BLOBS_MAX, Blob};
 pub use model::board::{Board, Life, Version};
 pub use model::checkpoint::{CHECKPOINTS_MAX, Checkpoint};
 pub use model::due::Due;
 pub use model::idempotency::{Forgotten, KEY_CHARS_MAX, Kept, Key, KeyReused, Keys, Remembered};
-pub use model::messages::{UNACKED_MAX, Unacked};
 pub use model::open_questions::{AWAITED_AT_ONCE_MAX, Asked, Awaited, DEFAULT_BYTES_MAX};
 pub use model::prompt_format::PromptFormat;
 pub use model::prompt_profile::{

@@ -22,12 +22,13 @@ use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
 use super::logs::{blackboard, entries, memory, messages};
 use super::openapi::{
-    MEMORY, MEMORY_ENTRY, MESSAGE, MESSAGES, STATE, STATE_SLASH, with_all_kinds,
-    with_bare_alternatives, with_conventions, with_examples, with_image_types,
+    MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds, with_bare_alternatives,
+    with_conventions, with_examples, with_image_types,
 };
 use super::ops::{docs, health, metrics, root};
 use super::read::shared_scans::Lists;
 use super::request::body::BodyRoom;
+use super::request::path::{MESSAGE, MESSAGES};
 use super::request::public_url::PublicUrl;
 use super::response::problem::ProblemBody;
 use super::{

@@ -4,7 +4,6 @@
 //! published board and holds no lock while it renders.
 
 mod archive;
-mod attention;
 mod claims;
 mod deadlines;
 mod deps;
@@ -57,12 +56,12 @@ pub use thumbnails::{
     THUMBNAILS_WAITING_MAX,
 };
 pub use watch::Commits;
+pub use watch::matches::{MATCHED_MAX, Matches};
 pub use watch::waker::{Channels, Heard, NOTICES_MAX, Notice};
 pub use writer::patch::Patch;
 
 use archive::Archives;
-use attention::Attentions;
-pub use attention::{MATCHED_MAX, Matches};
+
 use blackboard_board::{Digest, Epoch, Extent, Json, Key, SessionName, Summary, Timestamp, Write};
 use blackboard_store::SigningKey;
 use claims::queue::Queues;
@@ -77,6 +76,7 @@ use search::Searches;
 use sessions::Sessions;
 use sessions::session::{Session, new_session_id};
 use watch::Watches;
+use watch::matches::Attentions;
 use writer::entrance::Entrance;
 use writer::patch_turns::PatchTurns;
 use writer::staging::recall;

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::archive::Archives;
-use super::attention::Attentions;
 use super::claims::queue::Queues;
 use super::deadlines::Deadlines;
 use super::deps::Deps;
@@ -23,6 +22,7 @@ use super::sessions::memory_budget::MemoryBudget;
 use super::sessions::session::Session;
 use super::startup::scan::{ScannedSession, Strays, find_all};
 use super::watch::Watches;
+use super::watch::matches::Attentions;
 use super::writer::patch_turns::PatchTurns;
 use super::writer::{Parts, Writer};
 use super::{Damage, Inner, LoadError, Options, Service};

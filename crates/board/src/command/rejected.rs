@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::log::Entry;
 use crate::model::agent::{AGENTS_MAX, Agent, PROFILE_BYTES_MAX, Status};
+use crate::model::attention::unacked::UNACKED_MAX;
 use crate::model::blob::BLOBS_MAX;
 use crate::model::checkpoint::CHECKPOINTS_MAX;
-use crate::model::messages::UNACKED_MAX;
 use crate::model::tasks::caps::Cap;
 use crate::state::{STATE_BYTES_MAX, StatePath, StateValue};
 use crate::values::task::DEPENDANTS_MAX;

@@ -3,8 +3,8 @@
 use crate::command::Moment;
 use crate::command::rejected::Rejected;
 use crate::commit::{COMMIT_ITEMS_MAX, Change, LogChange, RequestChange, SessionChange};
+use crate::model::attention::unacked::UNACKED_MAX;
 use crate::model::blob::BLOBS_MAX;
-use crate::model::messages::UNACKED_MAX;
 use crate::model::settings::LABELS_MAX;
 use crate::{Board, LogName};
 

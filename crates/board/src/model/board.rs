@@ -8,10 +8,11 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use super::agent::Agent;
+use super::attention::unacked::Unacked;
 use super::blob::Blob;
 use super::checkpoint::Checkpoint;
 use super::idempotency::{Kept, Keys};
-use super::messages::Unacked;
+
 use super::open_questions::Asked;
 use super::settings::{Labels, Settings};
 use super::tasks::Tasks;

@@ -8,7 +8,6 @@ pub(crate) mod checkpoint;
 pub(crate) mod due;
 pub(crate) mod idempotency;
 mod memory_estimate;
-pub(crate) mod messages;
 pub(crate) mod open_questions;
 pub(crate) mod prompt_format;
 pub(crate) mod prompt_profile;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::board::*;
 use super::plan::{history, steps};
-use crate::model::messages::UNACKED_MAX;
+use crate::model::attention::unacked::UNACKED_MAX;
 use crate::*;
 use crate::{AgentCommand, LogCommand, RequestCommand};
 

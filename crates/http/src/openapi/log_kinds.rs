@@ -21,13 +21,6 @@ pub(crate) const MEMORY: &str = "/v1/sessions/{session}/agents/{agent}/memory";
 /// The path of an entry of a memory.
 pub(crate) const MEMORY_ENTRY: &str = "/v1/sessions/{session}/agents/{agent}/memory/{seq}";
 
-/// The path of the messages to an agent.
-pub(crate) const MESSAGES: &str = "/v1/sessions/{session}/agents/{agent}/messages";
-/// The path of a message.
-pub(crate) const MESSAGE: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}";
-/// The path of the acknowledgement of a message.
-pub(crate) const ACK: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}/ack";
-
 /// A kind of log in the document.
 struct Kind {
     /// The log's path within its session.

@@ -21,9 +21,7 @@ pub(super) use blackboard_api::schema::{ItemArray, ItemBody, ItemsBody};
 pub(super) use conventions::with_conventions;
 pub(super) use examples::with_examples;
 pub(super) use images::with_image_types;
-pub(super) use log_kinds::{
-    ACK, MEMORY, MEMORY_ENTRY, MESSAGE, MESSAGES, STATE, STATE_SLASH, with_all_kinds,
-};
+pub(super) use log_kinds::{MEMORY, MEMORY_ENTRY, STATE, STATE_SLASH, with_all_kinds};
 pub(super) use params::*;
 pub(super) use problems::*;
 

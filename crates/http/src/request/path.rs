@@ -4,7 +4,6 @@ use axum::http::Method;
 use axum::http::request::Parts;
 
 use crate::access::{caller_of, is_read};
-use crate::openapi::{ACK, MESSAGE, MESSAGES};
 use crate::response::problem::Problem;
 use crate::response::problem::{no_part, no_route};
 use blackboard_address::percent_decode;
@@ -17,10 +16,17 @@ use blackboard_service::{Service, SessionHandle};
 /// The header that names the agent of a request, unless its token does.
 pub(crate) const AGENT_HEADER: &str = "x-agent-id";
 
+/// The path of the messages to an agent.
+pub(crate) const MESSAGES: &str = "/v1/sessions/{session}/agents/{agent}/messages";
+/// The path of a message.
+pub(crate) const MESSAGE: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}";
+/// The path of the acknowledgement of a message.
+const ACK: &str = "/v1/sessions/{session}/agents/{agent}/messages/{seq}/ack";
+
 /// The session of a path.
 pub(crate) struct SessionPath(pub(crate) SessionHandle);
 
-/// The log of a path: one of the four, or an agent's memory.
+/// The log of a path: one of the four, or one of an agent's.
 pub(crate) struct LogPath {
     pub(crate) session: SessionHandle,
     pub(crate) log: LogName,

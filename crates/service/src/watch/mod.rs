@@ -2,6 +2,7 @@
 //!
 //! A wake-up carries no data, so none can be lost. A watched name may have no session yet.
 
+pub(crate) mod matches;
 pub(crate) mod waker;
 
 use std::io;

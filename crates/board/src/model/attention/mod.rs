@@ -1,5 +1,7 @@
 //! Attention: all that waits for one agent.
 
+pub(crate) mod unacked;
+
 use std::sync::LazyLock;
 
 use super::tasks::matching::Matching;

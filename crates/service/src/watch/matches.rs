@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::Service;
+use crate::Service;
 use blackboard_board::{Board, Matching, Revision, SessionId, SessionName, Timestamp, Wanted};
 
 /// The maximum number of matched requests that are kept for those who wait, in all sessions together.
