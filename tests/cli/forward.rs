@@ -1,5 +1,6 @@
 //! Webhooks of `forward`: signed, in order, and none missed during kills.
 
+mod attention;
 mod receiver;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ mod forward;
 mod guide;
 mod history;
 mod logs;
+mod messages;
 mod progress;
 mod proxy;
 mod refusals;

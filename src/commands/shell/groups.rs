@@ -10,7 +10,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Data directory", &["backup", "check", "salvage", "export", "import"]),
     (
         "Read a server",
-        &["tail", "sessions", "show", "search", "prompt", "agents", "inbox", "wait", "diff"],
+        &[
+            "tail", "sessions", "show", "search", "prompt", "agents", "inbox", "messages", "wait",
+            "diff",
+        ],
     ),
     (
         "Write to a server",
@@ -20,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "state",
             "ask",
             "answer",
+            "send",
             "claim",
             "finish",
             "fail",

@@ -23,6 +23,9 @@ pub(super) struct Entry<'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) item: &'a RawValue,
+    /// Of a message that its agent has acknowledged.
+    #[serde(borrow)]
+    acked_at: Option<Cow<'a, str>>,
     pub(super) claim: Option<Claim>,
     #[serde(borrow)]
     done: Option<End<'a>>,
@@ -74,9 +77,13 @@ impl Entry<'_> {
         }
     }
 
-    /// Returns the state of an entry of this log in few words; only requests have one.
+    /// Returns the state of an entry of this log in few words; only requests and messages have one.
     pub(super) fn words(&self, log: &LogName) -> String {
-        if *log == LogName::Requests { self.task().words() } else { String::new() }
+        match (&self.acked_at, log) {
+            (Some(_), _) => "acknowledged".to_owned(),
+            (None, LogName::Requests) => self.task().words(),
+            (None, _) => String::new(),
+        }
     }
 
     /// Returns the entry of this log for people, a line each member.
@@ -93,6 +100,9 @@ impl Entry<'_> {
             self.task().list_verdict(&mut table);
             self.task().list_attempts(&mut table);
             self.task().list_terms(&mut table);
+        }
+        if let Some(at) = &self.acked_at {
+            table.fact("acked_at", at);
         }
         if let Some(claim) = &self.claim {
             table.fact("fence", &claim.fence.to_string());

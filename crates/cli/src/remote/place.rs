@@ -13,7 +13,8 @@ pub(super) enum InvalidPlace {
     #[error("the session's name is invalid: {0}")]
     Session(#[from] InvalidName),
     #[error(
-        "{0:?} is not a log; the logs are questions, requests, trajectories, screenshots and agents/NAME/memory"
+        "{0:?} is not a log; the logs are questions, requests, trajectories, screenshots, agents/NAME/memory and \
+         agents/NAME/messages"
     )]
     Log(String),
     #[error("{0:?} is not a seq, which is a whole number from 1")]
@@ -178,6 +179,7 @@ mod tests {
         assert_eq!(address("demo/questions/3"), "/v1/sessions/demo/questions/3");
         assert_eq!(address("é/agents/A b/memory"), "/v1/sessions/%C3%A9/agents/A%20b/memory");
         assert_eq!(address("demo/agents/3/memory/17"), "/v1/sessions/demo/agents/3/memory/17");
+        assert_eq!(address("demo/agents/A/messages/1"), "/v1/sessions/demo/agents/A/messages/1");
     }
 
     #[test]

@@ -53,6 +53,14 @@ pub(crate) enum Refusal {
     /// No request can be claimed.
     #[error("no request can be claimed now; --wait waits for one")]
     NothingToClaim,
+    /// No message came.
+    #[error("no message came within {time}")]
+    NoMessage { time: String },
+    /// A message cannot have the members that options give.
+    #[error(
+        "with --thread or --reply-to a message is a text, or one JSON object without that member"
+    )]
+    NoMembers,
     /// Nobody has claimed the request.
     #[error("nobody has claimed request {seq}; --unclaimed finishes it all the same")]
     Unclaimed { seq: u64 },
@@ -127,6 +135,7 @@ impl Refusal {
             | Self::Address { .. }
             | Self::PastSession { .. }
             | Self::IsFile { .. }
+            | Self::NoMembers
             | Self::Nameless
             | Self::Unasked { .. }
             | Self::NoProgram { .. } => 2,
@@ -138,7 +147,8 @@ impl Refusal {
             | Self::NotInTime { .. }
             | Self::Skipped { .. }
             | Self::Expired { .. }
-            | Self::NothingToClaim => 7,
+            | Self::NothingToClaim
+            | Self::NoMessage { .. } => 7,
             Self::Foreign { .. } | Self::Event(_) => 11,
         }
     }

@@ -40,6 +40,8 @@ const AGENT_HEADER: HeaderName = HeaderName::from_static("x-agent-id");
 const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
+const REVISION: &str = "blackboard-revision";
+
 pub(super) const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
@@ -66,8 +68,17 @@ impl Write {
     }
 
     pub(super) const fn delete(address: String) -> Self {
+        Self::empty(Method::DELETE, address)
+    }
+
+    /// A write whose address says all.
+    pub(super) const fn put(address: String) -> Self {
+        Self::empty(Method::PUT, address)
+    }
+
+    const fn empty(method: Method, address: String) -> Self {
         let media_type = Cow::Borrowed("");
-        Self { method: Method::DELETE, address, media_type, body: Bytes::new() }
+        Self { method, address, media_type, body: Bytes::new() }
     }
 }
 
@@ -79,6 +90,8 @@ pub(super) struct Received {
     pub(super) text: String,
     /// The tag, or an empty text.
     pub(super) etag: String,
+    /// The revision of the session that the answer shows.
+    pub(super) revision: Option<u64>,
     url: String,
 }
 
@@ -263,11 +276,12 @@ impl Server {
         let url = self.url(address);
         let is_expected = answer.media_type() == media_type || status == StatusCode::NO_CONTENT;
         let etag = answer.header(ETAG.as_str()).to_owned();
+        let revision = answer.header(REVISION).parse().ok();
         let body = answer.bytes(ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| self.unreached(address, error))?;
         match String::from_utf8(body.into()) {
             Ok(text) if is_expected && (media_type != JSON || is_whole(status, &text)) => {
-                Ok(Received { status, text, etag, url })
+                Ok(Received { status, text, etag, revision, url })
             }
             Ok(_) | Err(_) => Err(Refusal::Foreign { url, status }),
         }

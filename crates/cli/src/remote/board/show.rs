@@ -20,8 +20,9 @@ const LATEST: u64 = 20;
 
 /// Show a session, a log of it, or one entry
 ///
-/// PLACE is SESSION, SESSION/requests or SESSION/requests/3; a log is questions, requests, trajectories, screenshots or
-/// agents/NAME/memory. For a log, the last 20 entries are shown; --after pages through it from the beginning.
+/// PLACE is SESSION, SESSION/requests or SESSION/requests/3; a log is questions, requests, trajectories, screenshots,
+/// agents/NAME/memory or agents/NAME/messages. For a log, the last 20 entries are shown; --after pages through it from
+/// the beginning.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n\
 \x20 blackboard show demo\n\

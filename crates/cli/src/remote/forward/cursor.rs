@@ -27,6 +27,7 @@ pub(super) struct CursorFile(pub(super) Option<PathBuf>);
 enum Cursor {
     Events(Position),
     Questions(Delivered),
+    Attention(Watched),
 }
 
 /// The last revision of a session up to which all events were acknowledged.
@@ -44,6 +45,38 @@ struct Delivered {
     questions: BTreeSet<String>,
 }
 
+/// What of an agent's attention was delivered.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Watched {
+    session: String,
+    agent: String,
+    /// The revision up to which claimable requests and answers were delivered.
+    pub(super) after: u64,
+    /// The keys of what else was delivered and may wait still.
+    pub(super) delivered: BTreeSet<String>,
+}
+
+impl Watched {
+    pub(super) fn new(session: &str, agent: &str, after: Option<u64>) -> Self {
+        let (session, agent) = (session.to_owned(), agent.to_owned());
+        Self { session, agent, after: after.unwrap_or_default(), delivered: BTreeSet::new() }
+    }
+}
+
+impl Cursor {
+    /// Returns what the cursor is of, for people.
+    fn subject(&self) -> String {
+        match self {
+            Self::Events(Position { session, .. }) => format!("session {}", foreign(session)),
+            Self::Questions(_) => "questions".to_owned(),
+            Self::Attention(Watched { session, agent, .. }) => {
+                format!("agent {} of session {}", foreign(agent), foreign(session))
+            }
+        }
+    }
+}
+
 impl CursorFile {
     /// Reads the last revision of a session.
     pub(super) fn revision(&self, session: &str) -> Result<Option<u64>, Stopped> {
@@ -52,10 +85,7 @@ impl CursorFile {
             Some(Cursor::Events(position)) if position.session == session => {
                 Ok(Some(position.revision))
             }
-            Some(Cursor::Events(Position { session, .. })) => {
-                Err(self.other(format!("session {}", foreign(&session))))
-            }
-            Some(Cursor::Questions(_)) => Err(self.other("questions".to_owned())),
+            Some(other) => Err(self.other(&other)),
         }
     }
 
@@ -68,9 +98,7 @@ impl CursorFile {
         match self.read()? {
             None => Ok(BTreeSet::new()),
             Some(Cursor::Questions(Delivered { questions })) => Ok(questions),
-            Some(Cursor::Events(Position { session, .. })) => {
-                Err(self.other(format!("session {}", foreign(&session))))
-            }
+            Some(other) => Err(self.other(&other)),
         }
     }
 
@@ -78,8 +106,26 @@ impl CursorFile {
         self.write(&Cursor::Questions(Delivered { questions: questions.clone() }))
     }
 
-    fn other(&self, other: String) -> Stopped {
-        Stopped::OtherCursor { path: self.0.clone().unwrap_or_default(), other }
+    /// Reads what of an agent's attention was delivered.
+    pub(super) fn watched(&self, session: &str, agent: &str) -> Result<Option<Watched>, Stopped> {
+        match self.read()? {
+            None => Ok(None),
+            Some(Cursor::Attention(watched))
+                if (watched.session.as_str(), watched.agent.as_str()) == (session, agent) =>
+            {
+                Ok(Some(watched))
+            }
+            Some(other) => Err(self.other(&other)),
+        }
+    }
+
+    pub(super) fn write_watched(&self, watched: &Watched) -> Result<(), Stopped> {
+        self.write(&Cursor::Attention(watched.clone()))
+    }
+
+    fn other(&self, other: &Cursor) -> Stopped {
+        let (path, other) = (self.0.clone().unwrap_or_default(), other.subject());
+        Stopped::OtherCursor { path, other }
     }
 
     fn read(&self) -> Result<Option<Cursor>, Stopped> {
@@ -134,6 +180,16 @@ mod tests {
         file.write_questions(&ids).unwrap();
         assert_eq!(file.questions().unwrap(), ids);
         assert!(matches!(file.revision("a"), Err(Stopped::OtherCursor { .. })));
+        let mut watched = Watched::new("a", "A", Some(7));
+        watched.delivered.insert("messages 3 x".to_owned());
+        assert!(matches!(file.watched("a", "A"), Err(Stopped::OtherCursor { .. })));
+        file.write_watched(&watched).unwrap();
+        assert_eq!(file.watched("a", "A").unwrap(), Some(watched));
+        let Err(Stopped::OtherCursor { other, .. }) = file.watched("a", "B") else {
+            panic!("it is the cursor of another agent")
+        };
+        assert_eq!(other, "agent A of session a");
+        assert!(matches!(file.questions(), Err(Stopped::OtherCursor { .. })));
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }
 

@@ -1,4 +1,4 @@
-//! Messages: a commit or an open question as the body of a webhook, with its id.
+//! Messages: a commit, an open question or what waits for an agent as the body of a webhook, with its id.
 //!
 //! The id is made of what the message tells, so that a message that is sent again, by this process or another one, has
 //! the same id.
@@ -7,10 +7,11 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 
 use super::stopped::Stopped;
+use super::waiting::Parcel;
 use crate::connection::foreign;
 use crate::remote::refusal::Refusal;
 
@@ -75,6 +76,16 @@ impl Message {
         Self::of(id, &body, foreign(&format!("{session}/questions/{seq}")))
     }
 
+    /// Makes the message of what waits for an agent.
+    pub(super) fn of_attention(session: &str, parcel: &Parcel<'_>) -> Result<Self, Refusal> {
+        let (agent, contents) = (parcel.agent(), &parcel.contents);
+        let keys: Vec<&str> = contents.keys.iter().map(String::as_str).collect();
+        let id = id(&[&["attention", session, agent], keys.as_slice()].concat());
+        let data = to_raw_value(parcel).map_err(Refusal::Event)?;
+        let body = Body { r#type: "attention", timestamp: &contents.at, session, data: &data };
+        Self::of(id, &body, foreign(&format!("what waits for {agent} in {session}")))
+    }
+
     fn of(id: String, body: &Body<'_>, name: String) -> Result<Self, Refusal> {
         let body = serde_json::to_vec(body).map_err(Refusal::Event)?;
         if body.len() > BODY_BYTES_MAX {
@@ -93,6 +104,9 @@ fn id(parts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::waiting::Waiting;
     use super::*;
 
     #[test]
@@ -127,5 +141,26 @@ mod tests {
             question("a.b", 3, "x"),
         ];
         assert!(others.iter().all(|other| *other != id), "{others:?}");
+    }
+
+    #[test]
+    fn an_id_is_that_of_what_waits() {
+        let message = |agent: &str, seq: u64, next: u64| {
+            let entry = format!(r#"{{"seq":{seq},"revision":1,"at":"T","item":{{}}}}"#);
+            let text = format!(
+                r#"{{"messages":{{"count":1,"newest":[{entry}]}},"paused":false,"next":{next}}}"#
+            );
+            let waiting: Waiting<'_> = serde_json::from_str(&text).unwrap();
+            let parcel = waiting.parcel(agent, None, &BTreeSet::new()).unwrap().unwrap();
+            Message::of_attention("demo", &parcel).unwrap()
+        };
+        let first = message("A", 1, 7);
+        assert_eq!(first.name, "what waits for A in demo");
+        assert!(first.body.starts_with(br#"{"type":"attention","timestamp":"T","session":"demo""#));
+        // What else happened in the session makes no other message.
+        assert_eq!(message("A", 1, 8).id, first.id);
+        for other in [message("B", 1, 7), message("A", 2, 7)] {
+            assert_ne!(other.id, first.id);
+        }
     }
 }

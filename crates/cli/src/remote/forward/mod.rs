@@ -2,12 +2,14 @@
 //!
 //! The cursor moves once a message is acknowledged, so one that is not is sent again by the next run: at least once.
 
+mod attention;
 mod cursor;
 mod message;
 mod questions;
 mod receiver;
 mod secret;
 mod stopped;
+mod waiting;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use clap::Args;
 use serde::Deserialize;
 use tokio::time::timeout;
 
+use self::attention::{Attention, Outbox};
 use self::cursor::CursorFile;
 use self::message::Message;
 use self::questions::Questions;
@@ -26,13 +29,14 @@ pub(crate) use self::stopped::Stopped;
 use super::access;
 use super::end::End;
 use super::feed::{Feed, News, Resync};
+use super::place::json;
 use super::query::Query;
 use super::refusal::Refusal;
 use super::server::Server;
 use crate::Failure;
 use crate::connection::Connection;
 use blackboard_address::session_url;
-use blackboard_board::SessionName;
+use blackboard_board::{AgentName, SessionName};
 use blackboard_roots::Roots;
 
 /// The time without a wanted event after which the cursor moves over those that the filters leave out.
@@ -41,16 +45,21 @@ const IDLE_TIME: Duration = Duration::from_secs(15);
 /// The most attempts that a message may have.
 const ATTEMPTS_MAX: u32 = 10_000;
 
-/// Forward a session's events, or open questions, as signed webhooks
+/// Forward events, open questions, or what waits for an agent, as signed webhooks
 ///
 /// Posts one message per event to a URL, in order and at least once, until it is interrupted. Headers and signature
 /// follow Standard Webhooks; a message that is sent again keeps its webhook-id. A 2xx answer acknowledges a message.
 /// After 408, 425, 429, 5xx or no answer the message is sent again, with growing pauses or after Retry-After. Any
 /// other answer, or too many attempts, end the command with exit code 12.
 ///
-/// With --cursor, the next run continues where this one ended. Without it, forwarding begins with new events, or with
-/// all questions that are open.
+/// With --attention a message also ends once the agent has acknowledged all messages to it that it holds.
+///
+/// With --cursor, the next run continues where this one ended. Without it, forwarding begins with new events, with all
+/// questions that are open, or with all that waits for the agent.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n\
+\x20 blackboard forward demo --to https://hooks.example.org/board --cursor demo.cursor\n\
+\x20 blackboard forward demo --attention LinuxAgent --to http://127.0.0.1:9000/ --cursor agent.cursor")]
 pub struct Forward {
     /// Session to follow; without it, --questions forwards those of all sessions
     #[arg(value_name = "SESSION", required_unless_present = "questions")]
@@ -64,11 +73,15 @@ pub struct Forward {
     #[arg(long)]
     questions: bool,
 
+    /// Forward what waits for this agent, instead of events: messages, answers, requests to claim, cancel or review
+    #[arg(long, value_name = "AGENT", requires = "session", conflicts_with_all = ["questions", "on", "by"])]
+    attention: Option<AgentName>,
+
     /// File that records what the receiver has acknowledged; it takes precedence over --after
     #[arg(long, value_name = "PATH")]
     cursor: Option<PathBuf>,
 
-    /// Begin after this revision; 0 begins with the first
+    /// Begin after this revision; 0 begins with the first. With --attention only for answers and requests to claim
     #[arg(long, value_name = "REVISION", conflicts_with = "questions")]
     after: Option<u64>,
 
@@ -87,6 +100,14 @@ pub struct Forward {
     /// Only questions of sessions with this label, as name:value
     #[arg(long, value_name = "NAME:VALUE", requires = "questions", conflicts_with = "session")]
     label: Option<String>,
+
+    /// Only these lists: messages, claimable, answers, cancels, reviews
+    #[arg(long, value_name = "LIST,…", value_delimiter = ',', requires = "attention")]
+    include: Vec<String>,
+
+    /// Members that requests to claim and to review must have, as a JSON object
+    #[arg(long = "match", value_name = "JSON", requires = "attention")]
+    wanted: Option<String>,
 
     /// Skip messages that the receiver rejects with 4xx, instead of ending; 410 still ends the command
     #[arg(long)]
@@ -129,9 +150,16 @@ impl Forward {
         let cursor = CursorFile(self.cursor);
         access::run(&self.connection, async |server| {
             let mut end = End::new()?;
-            let session = match self.session {
-                Some(session) if !self.questions => session,
-                session => {
+            let session = match (self.session, self.attention) {
+                (Some(session), Some(agent)) => {
+                    let (include, wanted) = (self.include, self.wanted);
+                    let wanted = wanted.map(|wanted| json("--match", wanted)).transpose()?;
+                    let attention = Attention { server, session, agent, include, wanted };
+                    let outbox = Outbox { receiver: &receiver, cursor: &cursor, end: &mut end };
+                    return attention.forward(outbox, self.after).await;
+                }
+                (Some(session), None) if !self.questions => session,
+                (session, _) => {
                     let (prefix, label) = (self.prefix, self.label);
                     let questions = Questions { server, session, prefix, label };
                     return questions.forward(&receiver, &cursor, &mut end).await;

@@ -1,5 +1,7 @@
 //! The receiver: one message at a time, signed, sent again until it is acknowledged.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,7 +9,7 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, StatusCode, Uri};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::message::Message;
 use super::secret::Secret;
@@ -65,6 +67,17 @@ pub(super) struct Receiver {
     skips_refused: bool,
 }
 
+/// The end of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// The receiver has the message, or it was skipped.
+    Acknowledged,
+    /// Nobody needs the message any more.
+    Moot,
+    /// A signal came.
+    Interrupted,
+}
+
 /// The outcome of an attempt.
 #[derive(Debug)]
 enum Outcome {
@@ -105,15 +118,29 @@ impl Receiver {
 
     /// Sends a message until the receiver acknowledges it. Returns false if a signal came before.
     pub(super) async fn deliver(&self, message: &Message, end: &mut End) -> Result<bool, Stopped> {
+        let delivered = self.deliver_unless(message, end, pending()).await?;
+        Ok(delivered != Delivery::Interrupted)
+    }
+
+    /// Sends a message until the receiver acknowledges it, or it is moot between two attempts.
+    pub(super) async fn deliver_unless(
+        &self,
+        message: &Message,
+        end: &mut End,
+        moot: impl Future<Output = ()>,
+    ) -> Result<Delivery, Stopped> {
+        let mut moot = pin!(moot);
         let mut attempt = 1;
         loop {
             let (why, retry_after) = match end.after(self.attempt(message)).await {
-                Outcome::Acknowledged => return Ok(true),
-                Outcome::Refused(status) => return self.refused(message, status).map(|()| true),
+                Outcome::Acknowledged => return Ok(Delivery::Acknowledged),
+                Outcome::Refused(status) => {
+                    return self.refused(message, status).map(|()| Delivery::Acknowledged);
+                }
                 Outcome::Passing { why, retry_after } => (why, retry_after),
             };
             if end.has_come() {
-                return Ok(false);
+                return Ok(Delivery::Interrupted);
             }
             if attempt >= self.attempts {
                 let (to, what) = (self.name.clone(), message.name.clone());
@@ -123,10 +150,11 @@ impl Receiver {
                 note(format_args!("{}: {}: {why}; trying again", self.name, message.name));
             }
             let pause = pause(attempt).max(retry_after.unwrap_or_default());
-            if end.or(sleep(pause)).await.is_none() {
-                return Ok(false);
+            match end.or(timeout(pause, &mut moot)).await {
+                None => return Ok(Delivery::Interrupted),
+                Some(Ok(())) => return Ok(Delivery::Moot),
+                Some(Err(_)) => attempt += 1,
             }
-            attempt += 1;
         }
     }
 

@@ -83,6 +83,8 @@ struct Difference<'a> {
     cancel: Option<End<'a>>,
     #[serde(default)]
     blocked_by: Vec<u64>,
+    /// Of a message that its agent has acknowledged.
+    acked_at: Option<String>,
 }
 
 impl Diff {
@@ -122,6 +124,7 @@ impl Difference<'_> {
         let parts: Vec<_> =
             self.fate(before, after).into_iter().chain(members(before, after)).collect();
         match parts.as_slice() {
+            [] if self.acked_at.is_some() => "acknowledged".to_owned(),
             [] if before.get() == after.get() => "another image or deadline".to_owned(),
             [] => "the same members in another form".to_owned(),
             parts => parts.join("; "),

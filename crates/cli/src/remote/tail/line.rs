@@ -111,7 +111,10 @@ fn of_log(change: &Change<'_>) -> String {
 }
 
 fn updated(log: &str, seq: u64, change: &Change<'_>) -> String {
-    let Some(item) = change.item else { return format!("{log}/{seq} changed, large") };
+    let Some(item) = change.item else {
+        let what = if change.kind == "acked" { "acknowledged" } else { "changed, large" };
+        return format!("{log}/{seq} {what}");
+    };
     let question = Question::read(item);
     match question.asked() {
         Some(asked) if log == "questions" && question.is_ended() => {

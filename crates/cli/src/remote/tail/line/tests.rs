@@ -45,6 +45,10 @@ fn each_kind_of_change_says_what_and_where() {
             r#"{"kind":"updated","log":"questions","seq":3,"item":{"text":"q?","answer":null,"skipped":true}}"#,
             r#"questions/3 "q?" → skipped"#,
         ),
+        (
+            r#"{"kind":"acked","log":"agents/B/messages","seq":3}"#,
+            "agents/B/messages/3 acknowledged",
+        ),
         (r#"{"kind":"state_put","path":"a/b","value":{"c": 1}}"#, r#"state/a/b = {"c": 1}"#),
         (r#"{"kind":"state_put","path":"","value":{}}"#, "state = {}"),
         (r#"{"kind":"state_merged","path":"a","patch":{}}"#, "state/a merged {}"),
