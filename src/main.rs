@@ -1,6 +1,7 @@
 //! The `blackboard` binary.
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{self, ExitCode};
 
 use blackboard::cli;
 use blackboard::commands::Cli;
@@ -13,12 +14,24 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Reads the arguments. A host of agents takes the usual exit code 2 for a hook's word that its model must go on.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let is_hook = env::args().any(|argument| argument.starts_with("--hook"));
+        if is_hook && error.use_stderr() {
+            error.print().ok();
+            process::exit(1);
+        }
+        error.exit()
+    })
+}
+
 fn main() -> ExitCode {
     // Most of each would be empty: for many small boards they took half as much memory again. Where the system cannot
     // be told it costs no more than that.
     #[cfg(target_os = "linux")]
     rustix::thread::disable_transparent_huge_pages(true).ok();
-    match Cli::parse().run() {
+    match parsed().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             cli::note(format_args!("error: {}", Chain(&failure)));

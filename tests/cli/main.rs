@@ -7,6 +7,7 @@
     reason = "a test stops where it fails and says why"
 )]
 
+mod attention;
 mod demo;
 mod forward;
 mod guide;

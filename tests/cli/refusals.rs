@@ -21,7 +21,7 @@ enum Kind {
 use Kind::{Makes, Reads, Writes};
 
 /// Each command on a server, in each form that sends another request, with arguments that are valid.
-const COMMANDS: [(Kind, &[&str]); 44] = [
+const COMMANDS: [(Kind, &[&str]); 45] = [
     (Reads, &["tail", "demo"]),
     (Reads, &["sessions"]),
     (Reads, &["show", "demo"]),
@@ -41,6 +41,7 @@ const COMMANDS: [(Kind, &[&str]); 44] = [
     (Makes, &["send", "demo", "A", "text"]),
     (Reads, &["messages", "demo", "A"]),
     (Writes, &["messages", "demo", "A", "--ack", "1"]),
+    (Reads, &["attention", "demo", "--agent", "A"]),
     (Writes, &["claim", "demo", "--agent", "A"]),
     (Writes, &["claim", "demo/1", "--agent", "A"]),
     (Writes, &["finish", "demo/1", "--agent", "A", "--unclaimed"]),
@@ -178,7 +179,7 @@ fn every_command_on_a_server_has_a_row() {
             found += 1;
         }
     }
-    assert_eq!(found, 33);
+    assert_eq!(found, 34);
 }
 
 #[test]

@@ -201,6 +201,10 @@ fn a_bad_setting_is_refused_at_the_start() {
         (url, vec!["--session", "a/b"], "--session"),
         (url, vec!["--tools", "some"], "worker, asker, all"),
         (url, vec!["--log", "=="], "is not a log filter"),
+        (url, vec!["--channel", "--session", "s"], "--channel needs --session"),
+        (url, vec!["--channel", "--agent", "A"], "--channel needs --session"),
+        (url, vec!["--channel", "--include", "x"], "claimable"),
+        (url, vec!["--include", "messages"], "--channel"),
     ] {
         let output = finished(url, &arguments);
         let log = String::from_utf8_lossy(&output.stderr);

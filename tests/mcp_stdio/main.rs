@@ -8,6 +8,7 @@
 )]
 
 mod bridge;
+mod channel;
 mod failures;
 mod messages;
 mod server;

@@ -30,8 +30,10 @@ impl Request {
         serde_json::from_str(&self.body).expect("JSON")
     }
 
+    /// The method of a message, or nothing of a request without one.
     pub(crate) fn method(&self) -> String {
-        self.json()["method"].as_str().unwrap_or_default().to_owned()
+        let message: Value = serde_json::from_str(&self.body).unwrap_or_default();
+        message["method"].as_str().unwrap_or_default().to_owned()
     }
 }
 

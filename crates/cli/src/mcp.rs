@@ -1,6 +1,7 @@
 //! `blackboard mcp`: MCP on standard input and output, passed on to a server's `/mcp`.
 
 mod bridge;
+mod channel;
 mod endpoint;
 mod failure;
 mod headers;
@@ -19,6 +20,7 @@ use self::bridge::Bridge;
 use self::endpoint::{Endpoint, Identity};
 use crate::Failure;
 use crate::connection::{Connected, Connection, EXPOSED, Unusable};
+use crate::remote::{Arrivals, InvalidJson, Wanted};
 use crate::system::{Signals, paints};
 use blackboard_board::{AgentName, ImagesShown, SessionName};
 use blackboard_client::Limits;
@@ -61,6 +63,13 @@ pub struct Mcp {
     #[arg(long, env = "BLACKBOARD_STRUCTURED", value_parser = BoolishValueParser::new())]
     structured: bool,
 
+    /// Push what waits for the agent to Claude Code as it comes; needs --session and --agent
+    #[arg(long, env = "BLACKBOARD_CHANNEL", value_parser = BoolishValueParser::new())]
+    channel: bool,
+
+    #[command(flatten)]
+    wanted: Wanted,
+
     /// Log level on standard error: error, warn, info, debug or trace, optionally by target
     #[arg(long, env = "BLACKBOARD_LOG", value_name = "FILTER", default_value = "warn")]
     log: String,
@@ -95,6 +104,19 @@ impl Tools {
 #[error("{0:?} is not a log filter such as info or warn,blackboard=debug")]
 struct InvalidFilter(String);
 
+/// A channel that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+enum NoChannel {
+    #[error("--channel needs --session (BLACKBOARD_SESSION) and --agent (BLACKBOARD_AGENT)")]
+    Nameless,
+    #[error("--include and --match are for --channel")]
+    Unused,
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+    #[error(transparent)]
+    Json(#[from] InvalidJson),
+}
+
 impl Mcp {
     /// Passes messages on until the input ends or a signal comes.
     ///
@@ -103,12 +125,14 @@ impl Mcp {
     /// The usage is invalid, or the command failed.
     pub fn run(self) -> Result<(), Failure> {
         log(&self.log).map_err(Failure::usage)?;
+        let arrivals = self.arrivals().map_err(Failure::usage)?;
         let endpoint = self.endpoint().map_err(Failure::usage)?;
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
         let bridged = runtime.block_on(async {
             let mut signals = Signals::new()?;
-            Bridge::run(endpoint, tokio::io::stdin(), tokio::io::stdout(), signals.next()).await
+            let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+            Bridge::run(endpoint, arrivals, input, output, signals.next()).await
         });
         // A thread may wait for input that never comes.
         runtime.shutdown_background();
@@ -127,6 +151,19 @@ impl Mcp {
             options: &self.options(),
         };
         Ok(Endpoint::new(client, token, identity)?)
+    }
+
+    /// Returns what waits for the agent, if the host is to get it.
+    fn arrivals(&self) -> Result<Option<Arrivals>, NoChannel> {
+        if !self.channel {
+            let is_plain = self.wanted.is_all();
+            return if is_plain { Ok(None) } else { Err(NoChannel::Unused) };
+        }
+        let mut connected = self.connection.client(LIMITS)?;
+        let (Some(session), Some(agent)) = (self.session.clone(), connected.agent.take()) else {
+            return Err(NoChannel::Nameless);
+        };
+        Ok(Some(Arrivals::new(connected, session, &agent, self.wanted.clone())?))
     }
 
     /// Returns the parameters of the server's address that options name.

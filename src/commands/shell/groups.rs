@@ -11,7 +11,16 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Read a server",
         &[
-            "tail", "sessions", "show", "search", "prompt", "agents", "inbox", "messages", "wait",
+            "tail",
+            "sessions",
+            "show",
+            "search",
+            "prompt",
+            "agents",
+            "inbox",
+            "messages",
+            "attention",
+            "wait",
             "diff",
         ],
     ),

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::{AbortHandle, Id as TaskId, JoinSet};
 use tokio::time::timeout;
 
+use super::channel::{self, DISCOVER, INITIALIZED};
 use super::endpoint::{Call, Endpoint, Output, put};
 use super::failure::SERVER_ERROR;
 use super::headers;
@@ -24,6 +25,7 @@ use super::lines::{LINE_BYTES_MAX, Line, Lines};
 use super::message::{
     INVALID_REQUEST, Id, Malformed, Message, PARSE_ERROR, Params, RpcError, error_text,
 };
+use crate::remote::Arrivals;
 
 /// The maximum number of requests that are sent to the server at once; further ones wait.
 const SENT_MAX: usize = 64;
@@ -58,6 +60,11 @@ pub(super) struct Bridge {
     output: Output,
     places: Arc<Semaphore>,
     calls: JoinSet<()>,
+    /// What waits for the agent, until the host takes it.
+    arrivals: Option<Arrivals>,
+    has_channel: bool,
+    /// The task that sends it, which ends with the bridge.
+    channel: JoinSet<()>,
     open: HashMap<TaskId, Open>,
     open_bytes: usize,
     /// The version that `initialize` agreed on.
@@ -76,6 +83,7 @@ impl Bridge {
     /// Passes messages on until the input ends, the output is closed, or `stop` is ready.
     pub(super) async fn run(
         endpoint: Endpoint,
+        arrivals: Option<Arrivals>,
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin,
         stop: impl Future<Output = ()>,
@@ -86,6 +94,9 @@ impl Bridge {
             output: sender,
             places: Arc::new(Semaphore::new(SENT_MAX)),
             calls: JoinSet::new(),
+            has_channel: arrivals.is_some(),
+            arrivals,
+            channel: JoinSet::new(),
             open: HashMap::new(),
             open_bytes: 0,
             negotiated: None,
@@ -136,7 +147,9 @@ impl Bridge {
             Message::Request { id, method, .. } => {
                 let call = Call { id, headers, body: line };
                 if method == "initialize" {
-                    self.negotiated = self.endpoint.initialize(call, &self.output).await;
+                    self.initialize(call).await;
+                } else if method == DISCOVER && self.has_channel {
+                    put(&self.output, channel::undiscovered(&call.id)).await;
                 } else {
                     self.open(call).await;
                 }
@@ -144,8 +157,21 @@ impl Bridge {
             Message::Notification { method, params } if method == "notifications/cancelled" => {
                 self.cancel(&params);
             }
-            Message::Notification { .. } | Message::Answer { .. } => self.tell(headers, line).await,
+            Message::Notification { method, .. } => {
+                self.tell(headers, line).await;
+                if method == INITIALIZED
+                    && let Some(arrivals) = self.arrivals.take()
+                {
+                    self.channel.spawn(channel::run(arrivals, self.output.clone()));
+                }
+            }
+            Message::Answer { .. } => self.tell(headers, line).await,
         }
+    }
+
+    async fn initialize(&mut self, call: Call) {
+        let shown = if self.has_channel { channel::declared } else { |response| response };
+        self.negotiated = self.endpoint.initialize(call, &self.output, shown).await;
     }
 
     async fn open(&mut self, call: Call) {

@@ -86,11 +86,17 @@ impl Endpoint {
         end(rest).await;
     }
 
-    /// Makes the call `initialize`, and returns the version that was agreed on.
-    pub(super) async fn initialize(&self, call: Call, output: &Output) -> Option<String> {
+    /// Makes the call `initialize`, of which the host gets what `shown` makes of the response, and returns the version
+    /// that was agreed on.
+    pub(super) async fn initialize(
+        &self,
+        call: Call,
+        output: &Output,
+        shown: fn(String) -> String,
+    ) -> Option<String> {
         let (response, rest) = self.answered(&call, output).await;
         let version = Params::of_result(&response).version;
-        put(output, response).await;
+        put(output, shown(response)).await;
         end(rest).await;
         version
     }

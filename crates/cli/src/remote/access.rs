@@ -27,7 +27,7 @@ pub(super) struct Access {
     format: Format,
 
     #[command(flatten)]
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 impl Access {

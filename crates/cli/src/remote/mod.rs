@@ -1,6 +1,7 @@
 //! Commands that talk to a server, for people and scripts.
 
 mod access;
+mod attention;
 mod board;
 mod body;
 mod demo;
@@ -21,7 +22,9 @@ mod work;
 
 use clap::Subcommand;
 
+pub(crate) use self::attention::{Arrivals, Thing, Wanted};
 pub use self::forward::SECRET_VARIABLE;
+pub(crate) use self::place::InvalidJson;
 pub use self::work::{Keeper, WORK_VARIABLES};
 use crate::Failure;
 
@@ -44,6 +47,7 @@ pub enum Remote {
     Inbox(work::Inbox),
     Send(work::Send),
     Messages(work::Messages),
+    Attention(attention::Attention),
     Claim(work::Claim),
     Finish(work::Finish),
     Fail(work::Fail),
@@ -86,6 +90,7 @@ impl Remote {
             Self::Inbox(inbox) => inbox.run(),
             Self::Send(send) => send.run(),
             Self::Messages(messages) => messages.run(),
+            Self::Attention(attention) => attention.run(),
             Self::Claim(claim) => claim.run(),
             Self::Finish(finish) => finish.run(),
             Self::Fail(fail) => fail.run(),

@@ -76,9 +76,12 @@ pub(crate) enum Refusal {
     /// Somebody who was asked said no.
     #[error("nothing was deleted")]
     Declined,
-    /// A worker has no name.
-    #[error("work needs the name of an agent; give it with --agent (BLACKBOARD_AGENT)")]
-    Nameless,
+    /// Nothing waits for an agent.
+    #[error("nothing waits for the agent now; --wait waits for something")]
+    NothingWaits,
+    /// A command for an agent does not know which.
+    #[error("{what} needs the name of an agent; give it with --agent (BLACKBOARD_AGENT)")]
+    Nameless { what: &'static str },
     /// A worker's command does not exist.
     #[error("{program} is not a program; nothing was claimed")]
     NoProgram { program: String },
@@ -136,7 +139,7 @@ impl Refusal {
             | Self::PastSession { .. }
             | Self::IsFile { .. }
             | Self::NoMembers
-            | Self::Nameless
+            | Self::Nameless { .. }
             | Self::Unasked { .. }
             | Self::NoProgram { .. } => 2,
             Self::Unreached { .. } | Self::Unanswered { .. } => 3,
@@ -148,7 +151,8 @@ impl Refusal {
             | Self::Skipped { .. }
             | Self::Expired { .. }
             | Self::NothingToClaim
-            | Self::NoMessage { .. } => 7,
+            | Self::NoMessage { .. }
+            | Self::NothingWaits => 7,
             Self::Foreign { .. } | Self::Event(_) => 11,
         }
     }

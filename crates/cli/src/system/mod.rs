@@ -11,10 +11,10 @@ mod windows;
 #[cfg(unix)]
 pub(crate) use self::unix::{
     CONFIG_HELP, Group, Orphans, Signals, config_home, draft, exit_code, foreign_mode, is_program,
-    own_program, paints, sync_parent,
+    make_dir, open_state, own_program, paints, parent_id, state_home, sync_parent,
 };
 #[cfg(windows)]
 pub(crate) use self::windows::{
     CONFIG_HELP, Group, Orphans, Signals, config_home, draft, exit_code, foreign_mode, is_program,
-    own_program, paints, sync_parent,
+    make_dir, open_state, own_program, paints, parent_id, state_home, sync_parent,
 };

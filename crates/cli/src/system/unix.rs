@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{ExitStatusExt as _, parent_id as parent};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -18,7 +18,7 @@ use tokio::process::Command;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use blackboard_owner_files::FILE_MODE;
-pub(crate) use blackboard_owner_files::sync_parent;
+pub(crate) use blackboard_owner_files::{make_dir, sync_parent};
 
 /// The help of the flag `--config`.
 pub(crate) const CONFIG_HELP: &str =
@@ -166,6 +166,17 @@ pub(crate) fn draft(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path)
 }
 
+/// Opens a file for reading and writing, for the owner alone, and creates it if there is none.
+pub(crate) fn open_state(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE).open(path)
+}
+
+/// Returns the id of the process that started this one, or of the one that took its place.
+pub(crate) fn parent_id() -> u32 {
+    parent()
+}
+
 /// Returns the mode of a file that others than its owner may read or write.
 pub(crate) fn foreign_mode(metadata: &Metadata) -> Option<u32> {
     let mode = metadata.permissions().mode() & 0o777;
@@ -174,14 +185,19 @@ pub(crate) fn foreign_mode(metadata: &Metadata) -> Option<u32> {
 
 /// Returns the folder of configurations.
 pub(crate) fn config_home() -> Option<PathBuf> {
-    home_of(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"))
+    home_of(env::var_os("XDG_CONFIG_HOME"), env::var_os("HOME"), ".config")
+}
+
+/// Returns the folder of what programs remember between two runs.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    home_of(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"), ".local/state")
 }
 
 /// Applies the XDG Base Directory Specification, by which a relative path is ignored.
-fn home_of(config_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    let given = config_home.map(PathBuf::from).filter(|path| path.is_absolute());
+fn home_of(given: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {
+    let given = given.map(PathBuf::from).filter(|path| path.is_absolute());
     let of_home = || home.map(PathBuf::from).filter(|path| path.is_absolute());
-    given.or_else(|| of_home().map(|home| home.join(".config")))
+    given.or_else(|| of_home().map(|home| home.join(default)))
 }
 
 /// Returns true if a terminal obeys escape sequences.
@@ -196,7 +212,7 @@ mod tests {
     #[test]
     fn the_configurations_are_where_xdg_says() {
         let home = |config_home: Option<&str>, home: Option<&str>| {
-            home_of(config_home.map(Into::into), home.map(Into::into))
+            home_of(config_home.map(Into::into), home.map(Into::into), ".config")
         };
         let expected = |text: &str| Some(PathBuf::from(text));
         assert_eq!(home(Some("/c"), Some("/h")), expected("/c"));

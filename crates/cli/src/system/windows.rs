@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -107,6 +107,21 @@ pub(crate) fn draft(path: &Path) -> io::Result<File> {
     File::create(path)
 }
 
+/// Opens a file for reading and writing, and creates it if there is none.
+pub(crate) fn open_state(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// Creates a folder with those above it. Its access list is that of the folder above.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Returns the same for ever: the standard library does not know which process started this one.
+pub(crate) const fn parent_id() -> u32 {
+    0
+}
+
 /// Does nothing: a folder cannot be synced here. After a power cut the name may be that of the file before.
 pub(crate) const fn sync_parent(_: &Path) -> io::Result<()> {
     Ok(())
@@ -120,6 +135,11 @@ pub(crate) const fn foreign_mode(_: &Metadata) -> Option<u32> {
 /// Returns the folder of configurations, which a user's machines may share.
 pub(crate) fn config_home() -> Option<PathBuf> {
     env::var_os("APPDATA").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Returns the folder of what programs remember between two runs, which stays on this machine.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    env::var_os("LOCALAPPDATA").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Asks the console to obey escape sequences, and returns true if it does.

@@ -30,7 +30,7 @@ impl Silent {
         let endpoint = Endpoint::new(client, None, Identity::default()).unwrap();
         let (host, own) = duplex(1 << 20);
         let (input, output) = tokio::io::split(own);
-        let bridge = tokio::spawn(Bridge::run(endpoint, input, output, pending()));
+        let bridge = tokio::spawn(Bridge::run(endpoint, None, input, output, pending()));
         Self { host, bridge, _server: server }
     }
 

@@ -142,7 +142,7 @@ impl Work {
         let wanted = self.wanted.map(|wanted| json("--match", wanted)).transpose();
         let wanted = wanted.map_err(Refusal::from)?;
         access::run(&self.connection, async |server| {
-            let agent = server.agent().cloned().ok_or(Refusal::Nameless)?;
+            let agent = server.agent().cloned().ok_or(Refusal::Nameless { what: "work" })?;
             let (stop, stopped) = watch::channel(false);
             let (direct, directive) = watch::channel(Directive::None);
             let worker = Worker {

@@ -1,0 +1,251 @@
+//! What waits for an agent: the server's lists, and each thing in them.
+//!
+//! A thing has a key, which is the same for as long as it waits for the same reason.
+
+use std::borrow::Cow;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::remote::screen::Table;
+use blackboard_printable::{cut, line};
+
+/// The maximum size of an item in a line, in bytes.
+const ITEM_BYTES_MAX: usize = 2_000;
+
+/// The maximum size of a name or a reason in a line, in bytes.
+const PART_BYTES_MAX: usize = 500;
+
+/// The kinds of things that wait, in the order in which a model reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Cancellations of requests that the agent holds
+    Cancels,
+    /// Messages that the agent has not acknowledged
+    Messages,
+    /// Answers to questions that the agent asked
+    Answers,
+    /// Requests that wait for a review
+    Reviews,
+    /// Requests that can be claimed
+    Claimable,
+}
+
+impl Kind {
+    /// Returns the name of the list.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cancels => "cancels",
+            Self::Messages => "messages",
+            Self::Answers => "answers",
+            Self::Reviews => "reviews",
+            Self::Claimable => "claimable",
+        }
+    }
+
+    /// Returns the name of one thing of the list.
+    pub(crate) const fn one(self) -> &'static str {
+        match self {
+            Self::Cancels => "cancel",
+            Self::Messages => "message",
+            Self::Answers => "answer",
+            Self::Reviews => "review",
+            Self::Claimable => "claimable",
+        }
+    }
+}
+
+/// An answer to a look at an agent's attention.
+#[derive(Debug, Deserialize)]
+pub(super) struct Waiting<'a> {
+    #[serde(borrow)]
+    messages: Option<List<'a>>,
+    #[serde(borrow)]
+    claimable: Option<List<'a>>,
+    #[serde(borrow)]
+    answers: Option<List<'a>>,
+    #[serde(borrow)]
+    cancels: Option<List<'a>>,
+    #[serde(borrow)]
+    reviews: Option<List<'a>>,
+    #[serde(default)]
+    pub(super) paused: bool,
+    pub(super) next: u64,
+}
+
+/// A list: how many things wait, and the newest of them.
+#[derive(Debug, Deserialize)]
+struct List<'a> {
+    count: u64,
+    #[serde(borrow)]
+    newest: Vec<Entry<'a>>,
+}
+
+/// An entry of one of the lists.
+#[derive(Debug, Deserialize)]
+struct Entry<'a> {
+    seq: u64,
+    revision: u64,
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow)]
+    agent: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    item: &'a RawValue,
+    #[serde(borrow)]
+    cancel: Option<End<'a>>,
+    #[serde(borrow)]
+    in_review: Option<End<'a>>,
+}
+
+/// A cancellation, or the end of the work that is to be reviewed.
+#[derive(Debug, Deserialize)]
+struct End<'a> {
+    #[serde(borrow)]
+    agent: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow)]
+    reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+/// The members of a message that mean the same to all agents.
+#[derive(Default, Deserialize)]
+struct Message {
+    text: Option<String>,
+    thread: Option<String>,
+    reply_to: Option<u64>,
+}
+
+/// A thing that waits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Thing {
+    pub(crate) kind: Kind,
+    pub(crate) seq: u64,
+    /// The entry's last change.
+    pub(super) revision: u64,
+    pub(super) key: String,
+    /// The agent or person it comes from.
+    pub(crate) from: Option<String>,
+    /// The thread of a message, and the message that it replies to.
+    pub(crate) thread: Option<String>,
+    pub(crate) reply_to: Option<u64>,
+    /// The text of a message that has nothing else to say, as it was sent.
+    pub(crate) text: Option<String>,
+    /// What it is about, in one line.
+    pub(crate) sentence: String,
+}
+
+impl Waiting<'_> {
+    fn list(&self, kind: Kind) -> Option<&List<'_>> {
+        match kind {
+            Kind::Cancels => self.cancels.as_ref(),
+            Kind::Messages => self.messages.as_ref(),
+            Kind::Answers => self.answers.as_ref(),
+            Kind::Reviews => self.reviews.as_ref(),
+            Kind::Claimable => self.claimable.as_ref(),
+        }
+    }
+
+    /// Returns true if nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.things().is_empty()
+    }
+
+    /// Returns what waits, of each kind the oldest first.
+    pub(super) fn things(&self) -> Vec<Thing> {
+        let lists = Kind::value_variants().iter().map(|kind| (*kind, self.list(*kind)));
+        let of = |(kind, list): (Kind, Option<&List<'_>>)| {
+            let entries = list.into_iter().flat_map(|list| &list.newest);
+            entries.map(|entry| entry.thing(kind)).collect::<Vec<_>>()
+        };
+        lists.flat_map(of).collect()
+    }
+
+    /// Returns how many things wait that are older than those of their lists.
+    pub(super) fn hidden(&self) -> u64 {
+        let lists = Kind::value_variants().iter().filter_map(|kind| self.list(*kind));
+        lists.map(|list| list.count.saturating_sub(list.newest.len() as u64)).sum()
+    }
+
+    /// Returns what waits for people.
+    pub(super) fn text(&self) -> String {
+        let mut table = Table::of(&["KIND", "SEQ", "FROM", "WHAT"]);
+        for thing in self.things() {
+            let from = thing.from.unwrap_or_default();
+            table.row([thing.kind.one().to_owned(), thing.seq.to_string(), from, thing.sentence]);
+        }
+        let mut rest = Table::without_head();
+        if self.hidden() > 0 {
+            rest.fact(&format!("… {} older ones wait too", self.hidden()), "");
+        }
+        if self.paused {
+            rest.fact("the agent is paused", "");
+        }
+        table.text() + &rest.text()
+    }
+}
+
+impl Entry<'_> {
+    fn thing(&self, kind: Kind) -> Thing {
+        let message: Message = match kind {
+            Kind::Messages => serde_json::from_str(self.item.get()).unwrap_or_default(),
+            Kind::Cancels | Kind::Answers | Kind::Reviews | Kind::Claimable => Message::default(),
+        };
+        let end = match kind {
+            Kind::Cancels => self.cancel.as_ref(),
+            Kind::Reviews => self.in_review.as_ref(),
+            Kind::Messages | Kind::Answers | Kind::Claimable => None,
+        };
+        let from = match end {
+            Some(end) => end.agent.as_ref(),
+            None => self.agent.as_ref().filter(|_| kind != Kind::Answers),
+        };
+        let from = from.map(|name| shown(name, PART_BYTES_MAX));
+        let mark = end.map_or(&self.at, |end| &end.at);
+        Thing {
+            kind,
+            seq: self.seq,
+            revision: self.revision,
+            key: format!("{} {} {}", kind.name(), self.seq, shown(mark, PART_BYTES_MAX)),
+            sentence: self.sentence(kind, end, from.as_deref()),
+            from,
+            thread: message.thread,
+            reply_to: message.reply_to,
+            text: message.text,
+        }
+    }
+
+    fn sentence(&self, kind: Kind, end: Option<&End<'_>>, from: Option<&str>) -> String {
+        let (seq, item) = (self.seq, shown(self.item.get(), ITEM_BYTES_MAX));
+        let by = |word: &str| from.map(|from| format!(" {word} {from}")).unwrap_or_default();
+        let part = |name: &str, value: Option<&RawValue>| {
+            let value = value.map(|value| shown(value.get(), PART_BYTES_MAX));
+            value.map(|value| format!(", {name} {value}")).unwrap_or_default()
+        };
+        match kind {
+            Kind::Cancels => {
+                let reason = part("reason", end.and_then(|end| end.reason));
+                format!("request {seq}, which you hold, is cancelled{}{reason}: {item}", by("by"))
+            }
+            Kind::Messages => format!("message {seq}{}: {item}", by("from")),
+            Kind::Answers => format!("question {seq}, which you asked, has an answer: {item}"),
+            Kind::Reviews => {
+                let result = part("result", end.and_then(|end| end.result));
+                format!("request {seq} waits for a review{}{result}: {item}", by("of the work of"))
+            }
+            Kind::Claimable => format!("request {seq}{} can be claimed: {item}", by("from")),
+        }
+    }
+}
+
+/// Returns a text of the board as one line within a bound.
+fn shown(text: &str, max: usize) -> String {
+    line(&cut(text, max)).into_owned()
+}
+
+#[cfg(test)]
+mod tests;
