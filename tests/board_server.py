@@ -18,11 +18,14 @@ class Server:
     """A running server; it ends with the block. Without `data` or `store` it has a directory of its own.
 
     It and its commands run as `user`, the id of a user and a group, if one is given; that takes root. Each start is on
-    `port`, by default on any free one.
+    `port`, by default on any free one, of the address `host`.
     """
 
-    def __init__(self, path, data=None, arguments=(), log="warn", store=None, environment=None, user=None, port=0):
-        self.port = port
+    def __init__(
+        self, path, data=None, arguments=(), log="warn", store=None, environment=None, user=None, port=0,
+        host="127.0.0.1",
+    ):  # fmt: skip
+        self.port, self.host = port, host
         self.rights = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         self.environment = os.environ | (environment or {})
         self.path, self.arguments, self.log = path, list(arguments), log
@@ -43,7 +46,7 @@ class Server:
 
     def start(self):
         """Starts it, and returns once it listens."""
-        command = [self.path, "serve", "--listen", f"127.0.0.1:{self.port}", "--log", self.log, *self.place]
+        command = [self.path, "serve", "--listen", f"{self.host}:{self.port}", "--log", self.log, *self.place]
         self.process = subprocess.Popen(
             command + self.arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
             **self.rights,
