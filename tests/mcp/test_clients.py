@@ -18,16 +18,16 @@ from server import Board, Server, png, png_url
 TOOLS = [
     "board_overview", "read_log", "append_items", "add_screenshot", "get_screenshot", "render_prompt", "search_board",
     "get_state", "set_state", "add_to_state", "transact", "remember", "recall", "ask_person", "answer_question",
-    "list_open_questions", "claim_request", "finish_request", "review_request", "cancel_request", "wait_for_change",
+    "list_open_questions", "claim_request", "finish_request", "review_request", "wait_for_change",
     "checkpoint_board", "compare_board", "restore_board",
 ]  # fmt: skip
 WORKER = [
-    "board_overview", "read_log", "append_items", "get_state", "set_state", "remember", "recall", "ask_person",
-    "claim_request", "finish_request",
+    "board_overview", "read_log", "append_items", "get_state", "set_state", "remember", "ask_person", "claim_request",
+    "finish_request",
 ]  # fmt: skip
 ASKER = [
-    "board_overview", "read_log", "get_screenshot", "answer_question", "list_open_questions", "review_request",
-    "cancel_request", "wait_for_change",
+    "board_overview", "read_log", "get_screenshot", "answer_question", "list_open_questions", "finish_request",
+    "review_request", "wait_for_change",
 ]  # fmt: skip
 READING = [
     "board_overview", "read_log", "get_screenshot", "render_prompt", "search_board", "get_state", "recall",
@@ -66,12 +66,14 @@ async def test_all_tools_are_listed_in_one_order(connect: Connect, server: Serve
         assert tools == await client.tools()
     for tool in tools:
         assert tool["annotations"]["openWorldHint"] is False, tool["name"]
-        assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READING), tool["name"]
+        assert tool["annotations"].get("readOnlyHint", False) is (tool["name"] in READING), tool["name"]
         assert tool["inputSchema"]["type"] == "object"
         assert tool.get("outputSchema") is None, tool["name"]
         chars = (tool.get("_meta") or {}).get("anthropic/maxResultSizeChars")
         assert (chars == 500_000) is (tool["name"] in READING), tool["name"]
-    assert [tool["name"] for tool in tools if tool["annotations"].get("destructiveHint")] == ["restore_board"]
+    writing = [tool for tool in tools if tool["name"] not in READING]
+    # A tool that writes destroys, by the protocol's default.
+    assert [tool["name"] for tool in writing if tool["annotations"].get("destructiveHint", True)] == ["restore_board"]
     first = [tool["name"] for tool in tools if (tool.get("_meta") or {}).get("anthropic/alwaysLoad")]
     assert first == ["board_overview"]
 
@@ -105,8 +107,6 @@ async def test_every_tool_does_what_its_example_says(connect: Connect, server: S
                 del arguments["fence"]
                 arguments["seq"] = board.post("requests?review=true", {"request": "a draft"})
                 board.ask("PUT", f"/requests/{arguments['seq']}/done", {"result": "draft"})
-            elif name == "cancel_request":
-                arguments["seq"] = board.post("requests", {"request": "not needed"})
             elif name == "wait_for_change":
                 arguments["after"] = board.revision() - 1
                 arguments["on"] = ["requests"]

@@ -22,7 +22,7 @@ GENERATIONS = ["2025-03-26", "2025-06-18", OLDER, RECENT]
 async def test_each_generation_lists_and_calls(server: Server, board: Board, generation: str) -> None:
     async with server.raw() as raw:
         listed = await raw.ask("tools/list", generation=generation)
-        assert len(listed["result"]["tools"]) == 24
+        assert len(listed["result"]["tools"]) == 23
         result = await raw.call("board_overview", {"session": board.session}, generation=generation)
         assert "question 1?" in result["content"][0]["text"]
 

@@ -28,6 +28,15 @@ pub(super) enum Effect {
     Destroys,
 }
 
+/// Whether a tool acts as an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acts {
+    No,
+    May,
+    /// Without one it is rejected.
+    Must,
+}
+
 /// A tool of the board.
 pub(super) struct Definition {
     pub(super) name: &'static str,
@@ -38,8 +47,7 @@ pub(super) struct Definition {
     effect: Effect,
     /// True if a call without a session covers all sessions.
     covers_all: bool,
-    /// True if the tool acts as an agent.
-    acts: bool,
+    acts: Acts,
     sets: &'static [ToolSet],
     pub(super) run: fn(Call) -> Running,
 }
@@ -59,44 +67,43 @@ const BOTH: &[ToolSet] = &[ToolSet::Worker, ToolSet::Asker];
 const NEITHER: &[ToolSet] = &[];
 
 /// All tools, in the order in which they are listed.
-pub(super) static TOOLS: [Definition; 24] = [
+pub(super) static TOOLS: [Definition; 23] = [
     Definition {
         name: FIRST,
-        description: "See the shared board at a glance; call it first: counts, open questions, claimable requests, \
-            agents, newest steps. Without a session: the sessions. Example: {}",
+        description: "See the board at a glance; call it first. Without a session: the sessions. Example: {}",
         properties: Properties::of(r#"{"prefix":{"type":"string"},"after":{"type":"string"}}"#),
         required: &[],
         effect: Effect::Reads,
         covers_all: true,
-        acts: false,
+        acts: Acts::No,
         sets: BOTH,
         run: overview::board_overview,
     },
     Definition {
         name: "read_log",
-        description: "Read entries of a log of the board: the newest ('latest'), or oldest first after a seq. Example: \
-            {\"log\":\"trajectories\",\"latest\":5}",
+        description: "Read a log of the board, or your own memory: the newest ('latest') or after a seq. \
+            Example: {\"log\":\"trajectories\"}",
         properties: Properties::of(
-            r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+            r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
         ),
         required: &["log"],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: BOTH,
         run: logs::read_log,
     },
     Definition {
         name: "append_items",
-        description: "Add items to a log of the board: steps to trajectories, work (tasks) for others to requests. \
-            Example: {\"log\":\"requests\",\"items\":[{\"request\":\"sum up report.pdf\"}]}",
+        description: "Add to a log of the board: steps to trajectories, work (tasks) for others to requests. \
+            Example: {\"log\":\"requests\",\"items\":[\"sum up report.pdf\"]}",
         properties: Properties::of(
-            r#"{"log":{"type":"string","enum":["questions","requests","trajectories"]},"items":{"type":"array","items":{"type":["object","string"]}},"after":{"type":"array","items":{"type":"integer"},"description":"requests"},"attempts":{"type":"integer"}}"#,
+            r#"{"log":{"type":"string","enum":["questions","requests","trajectories"]},"items":{"type":"array","items":{"type":["object","string"]}},"after":{"type":"array","items":{"type":"integer"}},"attempts":{"type":"integer"}}"#,
         ),
         required: &["log", "items"],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: WORKER,
         run: logs::append_items,
     },
@@ -110,7 +117,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["image"],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: NEITHER,
         run: screenshots::add_screenshot,
     },
@@ -122,7 +129,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: ASKER,
         run: screenshots::get_screenshot,
     },
@@ -136,7 +143,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: NEITHER,
         run: prompt::render_prompt,
     },
@@ -151,34 +158,33 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["q"],
         effect: Effect::Reads,
         covers_all: true,
-        acts: false,
+        acts: Acts::No,
         sets: NEITHER,
         run: search::search_board,
     },
     Definition {
         name: "get_state",
-        description: "Read the board's state (one JSON document) at a path, with its tag. Example: \
-            {\"path\":\"tasks/t1\"}",
+        description: "Read the board's state at a path, with its tag. Example: {\"path\":\"tasks/t1\"}",
         properties: Properties::of(r#"{"path":{"type":"string"},"max_tokens":{"type":"integer"}}"#),
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: WORKER,
         run: state::get_state,
     },
     Definition {
         name: "set_state",
-        description: "Set the board's shared state at a path; without a value, delete it. With expected_tag (from \
-            get_state, or 'absent') only if unchanged. Example: {\"path\":\"t1/status\",\"value\":\"ready\"}",
+        description: "Set the board's shared state at a path; without a value, delete it. With expected_tag (of \
+            get_state, or absent) only if unchanged. Example: {\"path\":\"t1\",\"value\":\"ready\"}",
         properties: Properties::of(
-            r#"{"path":{"type":"string"},"value":{},"expected_tag":{"type":"string"},"ttl":{"type":"string","description":"such as 10m"}}"#,
+            r#"{"path":{"type":"string"},"value":{},"expected_tag":{"type":"string"},"ttl":{"type":"string"}}"#,
         ),
         required: &["path"],
         // An earlier value stays in the history, and with expected_tag nothing is overwritten unseen.
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: WORKER,
         run: state::set_state,
     },
@@ -190,7 +196,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["path", "add"],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: NEITHER,
         run: state::add_to_state,
     },
@@ -205,19 +211,18 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["then"],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: NEITHER,
         run: transact::transact,
     },
     Definition {
         name: "remember",
-        description: "Save a note to your own memory on the board, for later. Example: {\"item\":\"the login is on page \
-            2\"}",
+        description: "Save a note to your own memory on the board. Example: {\"item\":\"login: page 2\"}",
         properties: Properties::of(r#"{"item":{"type":["string","object"]}}"#),
         required: &["item"],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::Must,
         sets: WORKER,
         run: logs::remember,
     },
@@ -230,21 +235,20 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
-        acts: true,
-        sets: WORKER,
+        acts: Acts::Must,
+        sets: NEITHER,
         run: logs::recall,
     },
     Definition {
         name: "ask_person",
-        description: "Ask a person (user), and wait for the answer. No answer yet? Call again with the seq. \
-            Example: {\"question\":\"Which file?\",\"options\":[\"a.xlsx\",\"b.xlsx\"]}",
+        description: "Ask a person (user), and wait for the answer. Example: {\"question\":\"Which file?\"}",
         properties: Properties::of(
             r#"{"question":{"type":"string"},"seq":{"type":"integer"},"options":{"type":"array","items":{"type":"string"}},"default":{"type":"string"},"expires":{"type":"string"},"wait_s":{"type":"integer"},"ask_here":{"type":"boolean","description":"host's user"}}"#,
         ),
         required: &[],
         effect: Effect::Adds,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: WORKER,
         run: questions::ask_person,
     },
@@ -258,7 +262,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["seq"],
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: ASKER,
         run: questions::answer_question,
     },
@@ -272,64 +276,51 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &[],
         effect: Effect::Reads,
         covers_all: true,
-        acts: false,
+        acts: Acts::No,
         sets: ASKER,
         run: questions::list_open_questions,
     },
     Definition {
         name: "claim_request",
         description: "Claim the board's next open request (task, job) that matches, for you alone; waits for \
-                      one. To renew, claim its seq. Example: \
-                      {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
+            one. Example: {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
         properties: Properties::of(
             r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,
         ),
         required: &[],
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
+        acts: Acts::Must,
         sets: WORKER,
         run: requests::claim_request,
     },
     Definition {
         name: "finish_request",
-        description: "End a request that you claimed: done with a result, or failed with a reason. \
-            Example: {\"seq\":7,\"fence\":41,\"result\":{\"total\":12}}",
+        description: "End a request that you claimed: done (result), failed (reason); or anyone's: cancelled, \
+            retry. Example: {\"seq\":7,\"fence\":41,\"result\":{\"total\":12}}",
         properties: Properties::of(
-            r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"failed":{"type":"boolean"},"reason":{"type":"string"}}"#,
+            r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"result":{},"outcome":{"type":"string","enum":["done","failed","cancelled","retry"]},"reason":{"type":"string"}}"#,
         ),
         required: &["seq"],
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
-        sets: WORKER,
+        acts: Acts::May,
+        sets: BOTH,
         run: requests::finish_request,
     },
     Definition {
         name: "review_request",
-        description: "Accept the result of a request that is in review, or refuse it for another attempt; not your own. \
-            Read it with read_log (log requests, in_review=true). Example: {\"seq\":7,\"fence\":41,\"accept\":true}",
+        description: "Accept another agent's result of a request that is in review, or reject it with a reason. \
+            Example: {\"seq\":7,\"fence\":41,\"accept\":true}",
         properties: Properties::of(
             r#"{"seq":{"type":"integer"},"fence":{"type":"integer"},"accept":{"type":"boolean"},"reason":{"type":"string"}}"#,
         ),
         required: &["seq", "accept"],
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
+        acts: Acts::Must,
         sets: ASKER,
         run: requests::review_request,
-    },
-    Definition {
-        name: "cancel_request",
-        description: "Cancel a request of the board: at once if nobody works on it, else its worker sees it and stops. \
-            Example: {\"seq\":7,\"reason\":\"not needed\"}",
-        properties: Properties::of(r#"{"seq":{"type":"integer"},"reason":{"type":"string"}}"#),
-        required: &["seq"],
-        effect: Effect::Sets,
-        covers_all: false,
-        acts: true,
-        sets: ASKER,
-        run: requests::cancel_request,
     },
     Definition {
         name: "wait_for_change",
@@ -341,7 +332,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &[],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: ASKER,
         run: changes::wait_for_change,
     },
@@ -353,7 +344,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["name"],
         effect: Effect::Sets,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: NEITHER,
         run: history::checkpoint_board,
     },
@@ -367,7 +358,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["from"],
         effect: Effect::Reads,
         covers_all: false,
-        acts: false,
+        acts: Acts::No,
         sets: NEITHER,
         run: history::compare_board,
     },
@@ -379,7 +370,7 @@ pub(super) static TOOLS: [Definition; 24] = [
         required: &["at"],
         effect: Effect::Destroys,
         covers_all: false,
-        acts: true,
+        acts: Acts::May,
         sets: NEITHER,
         run: history::restore_board,
     },
@@ -440,11 +431,14 @@ impl Definition {
         properties.values_mut().for_each(shown);
         let text = json!({ "type": "string" });
         properties.insert("session".to_owned(), text.clone());
-        if self.acts && visit.may_name_agent() {
-            properties.insert(
-                "agent".to_owned(),
-                json!({ "type": "string", "description": "your name" }),
-            );
+        if visit.may_name_agent() {
+            let described = json!({ "type": "string", "description": "your name" });
+            let agent = match self.acts {
+                Acts::No => None,
+                Acts::May => Some(text.clone()),
+                Acts::Must => Some(described),
+            };
+            properties.extend(agent.map(|agent| ("agent".to_owned(), agent)));
         }
         if !self.reads() {
             properties.insert("idempotency_key".to_owned(), text);
@@ -462,13 +456,15 @@ impl Definition {
         schema
     }
 
+    /// Returns the hints that differ from the protocol's defaults, and whether the tool destroys: a tool writes, destroys,
+    /// and does more at a repeat unless it says otherwise.
     fn annotations(&self) -> ToolAnnotations {
         let closed = ToolAnnotations::new().open_world(false);
         match self.effect {
             Effect::Reads => closed.read_only(true),
-            Effect::Adds => closed.read_only(false).destructive(false).idempotent(false),
-            Effect::Sets => closed.read_only(false).destructive(false).idempotent(true),
-            Effect::Destroys => closed.read_only(false).destructive(true).idempotent(true),
+            Effect::Adds => closed.destructive(false),
+            Effect::Sets => closed.destructive(false).idempotent(true),
+            Effect::Destroys => closed.destructive(true).idempotent(true),
         }
     }
 }

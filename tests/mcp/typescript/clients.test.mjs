@@ -108,7 +108,7 @@ for (const kind of all) {
     test("connects and lists", limit, () =>
       connected(async ({ client }) => {
         assert.match(client.getInstructions(), /board_overview/);
-        assert.equal((await client.listTools()).tools.length, 24);
+        assert.equal((await client.listTools()).tools.length, 23);
         const { resources } = await client.listResources();
         assert.equal(resources.length, 7);
         for (const { uri } of resources.filter(({ uri }) => !uri.endsWith("/memory"))) {

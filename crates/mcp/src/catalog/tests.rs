@@ -18,7 +18,7 @@ use blackboard_api::intake::kinds::{
 use blackboard_api::log_page::{FilterQuery, PageQuery};
 use blackboard_api::ops::history::{Naming, Restoring};
 use blackboard_api::ops::requests::{
-    Cancelling, Claiming, ClaimingNext, Failing, Finishing, Judging,
+    Cancelling, Claiming, ClaimingNext, Failing, Finishing, Judging, Retrying,
 };
 use blackboard_api::ops::state::Adding;
 use blackboard_api::ops::transactions::Transacting;
@@ -146,9 +146,15 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
         ("answer_question", own(["seq", "skip"]).kind::<AnswerText>("answer")),
         ("list_open_questions", own([]).query::<InboxQuery>()),
         ("claim_request", own(["seq", "wait_s"]).input::<Claiming>().input::<ClaimingNext>()),
-        ("finish_request", own(["seq", "failed"]).input::<Finishing>().input::<Failing>()),
+        (
+            "finish_request",
+            own(["seq", "outcome"])
+                .input::<Finishing>()
+                .input::<Failing>()
+                .input::<Cancelling>()
+                .input::<Retrying>(),
+        ),
         ("review_request", own(["seq"]).input::<Judging>()),
-        ("cancel_request", own(["seq"]).input::<Cancelling>()),
         ("wait_for_change", own(["after", "wait_s"]).query::<Wanted>()),
         ("checkpoint_board", own([]).input::<Naming>()),
         ("compare_board", own(["from", "to", "max_tokens"])),

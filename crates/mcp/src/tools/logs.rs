@@ -39,7 +39,10 @@ pub(crate) fn read_log(call: Call) -> Running {
 
 async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
-    let log = log(&mut call)?;
+    let log = match call.arguments.need_string("log")?.as_str() {
+        "memory" => call.memory()?,
+        name => log_of_board(name)?,
+    };
     shown(call, session, log, ENTRIES_MAX).await
 }
 
@@ -53,12 +56,12 @@ async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
     shown(call, session, log, RECALLED_DEFAULT).await
 }
 
-/// Takes the log that is read or written.
-fn log(call: &mut Call) -> Result<LogName, Failure> {
-    let name = call.arguments.need_string("log")?;
-    let known = "one of questions, requests, trajectories, screenshots; for memories use recall and remember";
+/// Returns the board's log of this name.
+fn log_of_board(name: &str) -> Result<LogName, Refusal> {
+    let known =
+        "one of questions, requests, trajectories, screenshots; a memory is written with remember";
     let none = || invalid_field(pointer("log"), format!("expected {known}"));
-    Ok(LogName::of_board(&name).ok_or_else(none)?)
+    LogName::of_board(name).ok_or_else(none)
 }
 
 /// Takes the arguments that choose entries, and the end of those that is kept: the first ones after a place, else the newest
@@ -132,7 +135,7 @@ pub(crate) fn append_items(call: Call) -> Running {
 async fn append(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
-    let log = log(&mut call)?;
+    let log = log_of_board(&call.arguments.need_string("log")?)?;
     let items = call.arguments.need("items")?;
     let plan = plan(&mut call)?;
     if !plan.is_empty() && log != LogName::Requests {

@@ -1,7 +1,9 @@
-//! Work on requests: claim one, finish one, cancel one, review a result.
+//! Work on requests: claim one, end one, review a result.
+
+use std::str::FromStr;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::reading::cut;
@@ -10,13 +12,13 @@ use crate::call::arguments::pointer;
 use crate::call::{Call, Writing};
 use crate::call::{Outcome, Running};
 use blackboard_api::ops::requests::{
-    Cancelling, Claimed, Claiming, ClaimingNext, Failing, Finishing, Judging, request,
+    Cancelling, Claimed, Claiming, ClaimingNext, Failing, Finishing, Judging, Retrying, request,
 };
-use blackboard_api::refusal::invalid_field;
+use blackboard_api::refusal::{Refusal, invalid_field};
 use blackboard_api::view::entry::{ClaimBody, past_attempts};
 use blackboard_auth::Scope;
-use blackboard_board::{Board, Claim, Entry, LogName, Seq, json};
-use blackboard_service::{NextClaim, Receipt, Wait};
+use blackboard_board::{Board, Claim, Command, Entry, LogName, Revision, Seq, json};
+use blackboard_service::{NextClaim, Receipt, ServiceError, SessionHandle, Wait};
 
 /// The number of newest requests that are examined for claims.
 const EXAMINED_MAX: usize = 1000;
@@ -98,7 +100,7 @@ fn claimed(facts: Facts, found: &Claimed<'_>) -> Facts {
     let is_cancelled =
         entry.and_then(|entry| entry.task.as_deref()).is_some_and(|task| task.cancel.is_some());
     let stop = format!(
-        "the request was cancelled: stop the work, then finish_request with seq={seq}, fence={} and failed=true",
+        "the request was cancelled: stop the work, then finish_request with seq={seq}, fence={} and outcome=failed",
         claim.fence
     );
     let data = Facts::new().put_json("request", &item);
@@ -114,29 +116,6 @@ fn claimed(facts: Facts, found: &Claimed<'_>) -> Facts {
         .board_data(&data)
 }
 
-pub(crate) fn cancel_request(call: Call) -> Running {
-    cancel(call).boxed()
-}
-
-async fn cancel(mut call: Call) -> Result<Outcome, Failure> {
-    let session = call.session().await?;
-    let agent = call.agent()?;
-    let seq = call.arguments.need_seq("seq")?;
-    let command = call.input::<Cancelling>().await?.of(seq);
-    let writing = call.writing(session, agent)?;
-    let shape = move |receipt: &Receipt| {
-        let work = request(&receipt.board, seq).and_then(|entry| entry.work.as_deref());
-        let is_ended = work.is_some_and(|work| work.cancelled().is_some());
-        let facts = Facts::new().put("seq", &seq).put("cancelled", &is_ended);
-        let facts = facts.put("revision", &receipt.board.revision());
-        match is_ended {
-            true => facts,
-            false => facts.next("its holder sees it; it ends with the claim, or at a second call"),
-        }
-    };
-    Ok(writing.run(command, Vec::new(), shape).await?.into())
-}
-
 pub(crate) fn review_request(call: Call) -> Running {
     review(call).boxed()
 }
@@ -145,7 +124,11 @@ async fn review(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.need_agent()?;
     let seq = call.arguments.need_seq("seq")?;
-    let command = call.input::<Judging>().await?.of(seq);
+    let mut judging: Judging = call.input().await?;
+    if judging.fence.is_none() {
+        judging.fence = present_fence(&session, seq).await?;
+    }
+    let command = judging.of(seq);
     let writing = call.writing(session, Some(agent))?;
     let shape = move |receipt: &Receipt| {
         let entry = request(&receipt.board, seq);
@@ -157,6 +140,20 @@ async fn review(mut call: Call) -> Result<Outcome, Failure> {
             .put("revision", &receipt.board.revision())
     };
     Ok(writing.run(command, Vec::new(), shape).await?.into())
+}
+
+/// Returns the fence of the result that is in review, or was accepted. One without a claim has none.
+async fn present_fence(
+    session: &SessionHandle,
+    seq: Seq,
+) -> Result<Option<Revision>, ServiceError> {
+    let published = session.published().await?;
+    let entry = published.as_ref().and_then(|published| request(&published.board, seq));
+    let done = entry.and_then(|entry| entry.work.as_deref()).and_then(|work| {
+        let in_review = work.in_review().map(|review| &review.done);
+        in_review.or(work.done())
+    });
+    Ok(done.and_then(|done| done.fence))
 }
 
 /// Returns the claimed ones among the newest requests, the newest first.
@@ -184,6 +181,42 @@ fn nothing_to_claim(board: &Board) -> Facts {
     }
 }
 
+/// The end of a request that a call chooses, or another beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    Failed,
+    Cancelled,
+    Retry,
+}
+
+impl End {
+    const NAMED: [(&str, Self); 4] = [
+        ("done", Self::Done),
+        ("failed", Self::Failed),
+        ("cancelled", Self::Cancelled),
+        ("retry", Self::Retry),
+    ];
+
+    /// The arguments that some ends take, with these ends.
+    const ARGUMENTS: [(&str, &[Self], &str); 5] = [
+        ("fence", &[Self::Done, Self::Failed], "done or failed"),
+        ("result", &[Self::Done], "done"),
+        ("reason", &[Self::Failed, Self::Cancelled], "failed or cancelled"),
+        ("retry_in", &[Self::Failed], "failed"),
+        ("deadline", &[Self::Retry], "retry"),
+    ];
+}
+
+impl FromStr for End {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::NAMED.iter().find(|(name, _)| *name == text);
+        found.map(|(_, end)| *end).ok_or("expected one of done, failed, cancelled, retry")
+    }
+}
+
 pub(crate) fn finish_request(call: Call) -> Running {
     finish(call).boxed()
 }
@@ -192,27 +225,53 @@ async fn finish(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let agent = call.agent()?;
     let seq = call.arguments.need_seq("seq")?;
-    let failed = call.arguments.flag("failed")?;
-    let (other, why) = match failed {
-        false => ("reason", "goes with failed=true; a finished request has a 'result'"),
-        true => ("result", "goes with a finished request; a failed one has a 'reason'"),
-    };
-    if call.arguments.take(other).is_some() {
-        return Err(invalid_field(pointer(other), why).into());
+    let end = call.arguments.parsed("outcome")?.unwrap_or(End::Done);
+    for (name, ends, outcomes) in End::ARGUMENTS {
+        if !ends.contains(&end) && call.arguments.take(name).is_some() {
+            let why = format!("goes with the outcome {outcomes}");
+            return Err(invalid_field(pointer(name), why).into());
+        }
     }
-    let command = match failed {
-        false => call.input::<Finishing>().await?.of(seq),
-        true => call.input::<Failing>().await?.of(seq),
-    };
+    let command = command(&mut call, end, seq).await?;
     let writing = call.writing(session, agent)?;
-    let shape = move |receipt: &Receipt| {
-        let facts = Facts::new().put("seq", &seq);
-        let is_claimable = request(&receipt.board, seq).is_some_and(Entry::is_claimable);
-        let facts = match failed {
-            false => facts.put("done", &true),
-            true => facts.put("failed", &true).put("claimable_again", &is_claimable),
-        };
-        facts.put("revision", &receipt.board.revision())
-    };
+    let shape = move |receipt: &Receipt| ended(&receipt.board, end, seq);
     Ok(writing.run(command, Vec::new(), shape).await?.into())
+}
+
+async fn command(call: &mut Call, end: End, seq: Seq) -> Result<Command, Refusal> {
+    Ok(match end {
+        End::Done => call.input::<Finishing>().await?.of(seq),
+        End::Failed => call.input::<Failing>().await?.of(seq),
+        End::Cancelled => call.input::<Cancelling>().await?.of(seq),
+        End::Retry => call.input::<Retrying>().await?.of(seq),
+    })
+}
+
+/// Tells what became of a request.
+fn ended(board: &Board, end: End, seq: Seq) -> Facts {
+    let entry = request(board, seq);
+    let work = entry.and_then(|entry| entry.work.as_deref());
+    let facts = Facts::new().put("seq", &seq);
+    let facts = match end {
+        End::Done if work.is_some_and(|work| work.in_review().is_some()) => facts
+            .put("in_review", &true)
+            .next("another agent judges the result; it may become claimable again"),
+        End::Done => facts.put("done", &true),
+        End::Failed => {
+            let is_claimable = entry.is_some_and(Entry::is_claimable);
+            facts.put("failed", &true).put("claimable_again", &is_claimable)
+        }
+        End::Cancelled => {
+            let is_ended = work.is_some_and(|work| work.cancelled().is_some());
+            let facts = facts.put("cancelled", &is_ended);
+            match is_ended {
+                true => facts,
+                false => {
+                    facts.next("its holder sees it; it ends with the claim, or at a second call")
+                }
+            }
+        }
+        End::Retry => facts.put("claimable_again", &entry.is_some_and(Entry::is_claimable)),
+    };
+    facts.put("revision", &board.revision())
 }
