@@ -25,7 +25,7 @@ use super::call::{Call, Client, Progress};
 use super::catalog::{Definition, TOOLS, tool};
 use super::extra::Extra;
 use super::instructions::INSTRUCTIONS;
-use super::tools::tasks;
+use super::tools::questions::tasks;
 use super::{completion, message, prompts, resources, subscription};
 use blackboard_fairness::in_slices;
 use blackboard_service::Service;

@@ -2,7 +2,6 @@
 
 pub(super) mod changes;
 pub(super) mod history;
-mod host_question;
 pub(super) mod logs;
 pub(super) mod overview;
 pub(super) mod prompt;
@@ -12,5 +11,4 @@ pub(super) mod requests;
 pub(super) mod screenshots;
 pub(super) mod search;
 pub(super) mod state;
-pub(super) mod tasks;
 pub(super) mod transact;

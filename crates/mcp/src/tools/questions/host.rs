@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::questions::{Asked, answer_facts, ended, not_yet, question, waited};
+use super::{Asked, answer_facts, ended, not_yet, question, waited};
 use crate::call::Call;
 use crate::call::Outcome;
 use crate::call::answer::{Facts, Failure};

@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::questions::{Asked, answer_facts, question};
+use super::{Asked, answer_facts, question};
 use crate::call::Call;
 use crate::call::Outcome;
 use crate::call::answer::{Answer, Failure};

@@ -1,10 +1,12 @@
 //! Questions to people: ask, answer, list.
 
+mod host;
+pub(crate) mod tasks;
+
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::reading::{Keep, fit, member};
-use super::{host_question, tasks};
 use crate::call::answer::{Answer, Facts, Failure};
 use crate::call::arguments::pointer;
 use crate::call::{Call, Outcome, Running};
@@ -38,7 +40,7 @@ pub(crate) struct Asked {
 
 async fn ask(mut call: Call) -> Result<Outcome, Failure> {
     if let Some(state) = call.client.state.take() {
-        return host_question::answered(call, &state).await;
+        return host::answered(call, &state).await;
     }
     let session = call.session().await?;
     let agent = call.agent()?;
@@ -66,7 +68,7 @@ async fn ask(mut call: Call) -> Result<Outcome, Failure> {
     let asked = Asked { session, seq: seq.ok_or(blackboard_service::ServiceError::Fault)? };
     let call = writing.call;
     if here && call.client.elicits {
-        return Ok(host_question::put(&call, &asked, agent.as_ref(), &question));
+        return Ok(host::put(&call, &asked, agent.as_ref(), &question));
     }
     if call.client.takes_tasks && Instant::now() < deadline {
         return tasks::of_question(&call, &asked).await;
