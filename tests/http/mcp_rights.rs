@@ -30,6 +30,8 @@ const ROWS: &[Row] = &[
     ("claim_request", Needs::ReadWrite, r#"{"wait_s":0}"#),
     ("finish_request", Needs::Write, r#"{"seq":1}"#),
     ("review_request", Needs::Write, r#"{"seq":2,"accept":true}"#),
+    ("send_message", Needs::Write, r#"{"to":"A","item":"a message"}"#),
+    ("attention", Needs::ReadWrite, r#"{"wait_s":0}"#),
     ("wait_for_change", Needs::Read, r#"{"after":0,"wait_s":0}"#),
     ("checkpoint_board", Needs::Write, r#"{"name":"other"}"#),
     ("compare_board", Needs::Read, r#"{"from":1}"#),
@@ -145,6 +147,8 @@ async fn resources_are_read_by_those_who_may() {
         ("state/place", Needs::Read),
         ("screenshots/1", Needs::Read),
         ("agents/A/memory", Needs::ReadMemoryOfA),
+        ("agents/A/messages", Needs::ReadMemoryOfA),
+        ("agents/A/attention", Needs::ReadMemoryOfA),
     ] {
         for who in ALL {
             let uri = format!("blackboard://mine/{rest}");

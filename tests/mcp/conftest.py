@@ -16,7 +16,10 @@ from server import Board, Server
 TEST_S_MAX = 300
 
 # The protocol itself is tested beside the newer clients only.
-collect_ignore = ["test_hostile.py", "test_protocol.py", "test_requests.py", "test_scripted_model.py", "test_tokens.py"]
+collect_ignore = [
+    "test_attention.py", "test_hostile.py", "test_protocol.py", "test_requests.py", "test_scripted_model.py",
+    "test_tokens.py",
+]  # fmt: skip
 if clients.IS_RECENT:
     collect_ignore = []
 

@@ -172,6 +172,8 @@ class Board:
             self.post("trajectories", {"step": number, "text": "disk full" if number == 3 else "step"})
         for number in range(1, 4):
             self.post("screenshots", {"metadata": f"page {number}", "image_path": "", "image_str": png_url(number)})
+        for agent in ("W", "Worker"):
+            self.post(f"agents/{agent}/messages", "first", "second", "third")
         self.ask("PUT", "/state", {"tasks": {"t1": {"status": "new"}}, "done": 0})
         return self
 

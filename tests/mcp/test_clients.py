@@ -18,16 +18,16 @@ from server import Board, Server, png, png_url
 TOOLS = [
     "board_overview", "read_log", "append_items", "add_screenshot", "get_screenshot", "render_prompt", "search_board",
     "get_state", "set_state", "add_to_state", "transact", "remember", "recall", "ask_person", "answer_question",
-    "list_open_questions", "claim_request", "finish_request", "review_request", "wait_for_change",
-    "checkpoint_board", "compare_board", "restore_board",
+    "list_open_questions", "claim_request", "finish_request", "review_request", "send_message", "attention",
+    "wait_for_change", "checkpoint_board", "compare_board", "restore_board",
 ]  # fmt: skip
 WORKER = [
     "board_overview", "read_log", "append_items", "get_state", "set_state", "remember", "ask_person", "claim_request",
-    "finish_request",
+    "finish_request", "send_message", "attention",
 ]  # fmt: skip
 ASKER = [
     "board_overview", "read_log", "get_screenshot", "answer_question", "list_open_questions", "finish_request",
-    "review_request", "wait_for_change",
+    "review_request", "send_message", "attention", "wait_for_change",
 ]  # fmt: skip
 READING = [
     "board_overview", "read_log", "get_screenshot", "render_prompt", "search_board", "get_state", "recall",
@@ -98,7 +98,7 @@ async def test_every_tool_does_what_its_example_says(connect: Connect, server: S
                 arguments["agent"] = "Worker"
             if name == "add_screenshot":
                 arguments["image"] = png_url(9)
-            elif name == "ask_person":
+            elif name in ("ask_person", "attention"):
                 arguments["wait_s"] = 0
             elif name == "finish_request":
                 claim = {"session": board.session, "agent": "Worker", "seq": arguments["seq"]}
@@ -125,7 +125,7 @@ async def test_every_resource_and_template_is_read(connect: Connect, server: Ser
         listed = await client.resources()
         parts = [resource["uri"].removeprefix(f"blackboard://{board.session}/") for resource in listed]
         assert parts == ["prompt", "questions", "requests", "trajectories", "screenshots", "state",
-                         "agents/Worker/memory"]  # fmt: skip
+                         "agents/Worker/memory", "agents/Worker/messages", "agents/Worker/attention"]  # fmt: skip
         for resource in listed:
             content = await client.read(resource["uri"])
             assert content["uri"] == resource["uri"]
@@ -137,7 +137,7 @@ async def test_every_resource_and_template_is_read(connect: Connect, server: Ser
                 json.loads(data.split("\n")[1])
         values = {"{session}": board.session, "{seq}": "2", "{+path}": "tasks/t1", "{agent}": "Worker"}
         templates = await client.templates()
-        assert len(templates) == 9
+        assert len(templates) == 11
         for template in templates:
             uri = template["uriTemplate"]
             for name, value in values.items():

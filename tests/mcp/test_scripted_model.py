@@ -158,7 +158,7 @@ def others(count: int) -> list[dict[str, Any]]:
     """Tools of other servers, among them some about tasks and claims of another kind."""
     verbs = ["create", "list", "update", "delete", "get", "search", "assign", "close", "export", "send"]
     nouns = ["issue", "calendar event", "email", "invoice", "insurance claim", "task list", "customer", "deployment",
-             "pull request", "file", "payment", "ticket", "webhook", "database row", "spreadsheet", "message",
+             "pull request", "file", "payment", "ticket", "webhook", "database row", "spreadsheet", "chat message",
              "project", "build job", "timer", "contact"]  # fmt: skip
     made = []
     for number in range(count):
@@ -206,6 +206,8 @@ async def test_a_search_among_many_tools_is_enough(server: Server, session: str)
         ("blackboard overview", "board_overview"),
         ("find entries", "search_board"),
         ("finish request", "finish_request"),
+        ("send message", "send_message"),
+        ("attention: what concerns you", "attention"),
     ],
 )
 async def test_a_search_finds_the_tool(server: Server, wanted: str, expected: str) -> None:

@@ -19,9 +19,10 @@ SECRET = "plugh7361"
 
 @pytest.fixture
 def shared(guarded: Server, session: str) -> Board:
-    """A session in which another agent has a secret in its memory."""
+    """A session in which another agent has a secret in its memory, and in a message."""
     board = guarded.board(session, guarded.admin).fill()
     board.ask("POST", "/agents/Other/memory", [{"note": SECRET}])
+    board.ask("POST", "/agents/Other/messages", [{"text": SECRET}])
     return board
 
 
@@ -58,6 +59,16 @@ async def test_another_agents_memory_shows_nowhere(guarded: Server, shared: Boar
         for tool, arguments in [
             ("recall", {"of": "Other"}),
             ("recall", {}),
+            ("attention", {"wait_s": 0}),
+            ("attention", {"wait_s": 0, "agent": "Other"}),
+            ("attention", {"wait_s": 0, "ack": [1]}),
+            ("read_log", {"log": "messages"}),
+            ("read_log", {"log": "messages", "of": "Other"}),
+            ("read_log", {"log": "memory", "of": "Other"}),
+            ("render_prompt", {"include": ["messages:Other"]}),
+            ("search_board", {"q": SECRET, "log": "messages"}),
+            ("wait_for_change", {"after": 0, "on": ["agents/Other/messages"], "wait_s": 0}),
+            ("transact", {"then": [{"ack": 1, "agent": "Other"}]}),
             ("render_prompt", {"include": ["memory"]}),
             ("render_prompt", {"include": ["agents/Other/memory"]}),
             ("render_prompt", {"include": ["memory", "requests"], "by": "Other"}),
@@ -83,6 +94,8 @@ async def test_another_agents_memory_shows_nowhere(guarded: Server, shared: Boar
             assert SECRET not in await texts(raw, tool, arguments), (tool, arguments)
         for method, params in [
             ("resources/read", {"uri": f"blackboard://{shared.session}/agents/Other/memory"}),
+            ("resources/read", {"uri": f"blackboard://{shared.session}/agents/Other/messages"}),
+            ("resources/read", {"uri": f"blackboard://{shared.session}/agents/Other/attention"}),
             ("resources/read", {"uri": f"blackboard://{shared.session}/agents%2FOther%2Fmemory"}),
             ("resources/read", {"uri": f"blackboard://{shared.session}/prompt"}),
             ("prompts/get", {"name": "brief_me", "arguments": {"session": shared.session}}),
@@ -90,19 +103,26 @@ async def test_another_agents_memory_shows_nowhere(guarded: Server, shared: Boar
         ]:
             assert SECRET not in json.dumps(await raw.ask(method, params)), params
         assert facts(await raw.call("recall", {"of": "Other"}))["error"] == "forbidden"
+        # Anyone may send a message, and it is the other's alone.
+        sent = await raw.call("send_message", {"to": "Other", "item": "hello"})
+        assert not sent["isError"]
         refused = await raw.call("restore_board", {"at": before - 1})
         assert facts(refused)["error"] == "forbidden"
     assert len(shared.entries("agents/Other/memory")) == 2
+    messages = shared.entries("agents/Other/messages")
+    assert [(message.get("agent"), message.get("acked_at")) for message in messages] == [(None, None), ("Mine", None)]
     reader = guarded.token(f"seeing-{shared.session}", "--agent", "Mine", "--scopes", "read,memory:read")
     async with guarded.raw(reader, f"?session={shared.session}") as raw:
         assert SECRET in await texts(raw, "recall", {"of": "Other"})
+        assert SECRET in await texts(raw, "read_log", {"log": "messages", "of": "Other"})
         assert SECRET in await texts(raw, "search_board", {"q": SECRET})
 
 
 async def test_another_agents_memory_is_not_followed(guarded: Server, shared: Board) -> None:
     token = guarded.token(f"deaf-{shared.session}", "--agent", "Mine", "--sessions", shared.session)
     base = f"blackboard://{shared.session}"
-    uris = [f"{base}/agents/Other/memory?after=0", f"{base}/questions?after=0"]
+    own = [f"{base}/agents/Other/{part}?after=0" for part in ("memory", "messages", "attention")]
+    uris = [*own, f"{base}/questions?after=0"]
     params = {"notifications": {"resourceSubscriptions": uris}}
     told: list[str] = []
     async with guarded.raw(token) as raw:
@@ -111,11 +131,12 @@ async def test_another_agents_memory_is_not_followed(guarded: Server, shared: Bo
             if "notifications/resources/updated" in line:
                 told.append(json.loads(line[5:])["params"]["uri"])
                 shared.ask("POST", "/agents/Other/memory", [{"note": SECRET}])
+                shared.ask("POST", "/agents/Other/messages", [{"text": SECRET}])
                 shared.post("questions", {"question": "another?"})
             if len(told) == 3:
                 break
         await answer.aclose()
-    assert set(told) == {uris[1]}
+    assert set(told) == {uris[-1]}
 
 
 async def test_a_reading_token_sees_no_tool_that_writes(guarded: Server, shared: Board) -> None:
@@ -247,6 +268,12 @@ async def test_a_revoked_worker_claims_nothing(guarded: Server, shared: Board) -
 async def test_a_revoked_watcher_sees_nothing(guarded: Server, shared: Board) -> None:
     async with revocable(guarded, shared, "wait_for_change", {}) as call:
         shared.ask("PUT", "/state/marker", [SECRET])
+        assert SECRET not in await call
+
+
+async def test_a_revoked_agent_gets_no_message(guarded: Server, shared: Board) -> None:
+    async with revocable(guarded, shared, "attention", {"after": shared.revision()}) as call:
+        shared.post("agents/Mine/messages", SECRET)
         assert SECRET not in await call
 
 

@@ -12,8 +12,8 @@ use super::call::schema::Properties;
 use super::call::visit::{TOKENS_MAX, ToolSet, Visit};
 use super::call::{Call, Running};
 use super::tools::{
-    changes, history, logs, overview, prompt, questions, requests, screenshots, search, state,
-    transact,
+    attention, changes, history, logs, messages, overview, prompt, questions, requests,
+    screenshots, search, state, transact,
 };
 use blackboard_auth::Scope;
 
@@ -24,6 +24,8 @@ pub(super) enum Effect {
     Adds,
     /// Writes; a repeat changes nothing more.
     Sets,
+    /// Reads, and notes what the agent has dealt with. A repeat changes nothing more, and is answered anew.
+    Acknowledges,
     /// Takes something off the board.
     Destroys,
 }
@@ -67,10 +69,10 @@ const BOTH: &[ToolSet] = &[ToolSet::Worker, ToolSet::Asker];
 const NEITHER: &[ToolSet] = &[];
 
 /// All tools, in the order in which they are listed.
-pub(super) static TOOLS: [Definition; 23] = [
+pub(super) static TOOLS: [Definition; 25] = [
     Definition {
         name: FIRST,
-        description: "See the board at a glance; call it first. Without a session: the sessions. Example: {}",
+        description: "See the board at a glance; call it first. Without a session: sessions. Example: {}",
         properties: Properties::of(r#"{"prefix":{"type":"string"},"after":{"type":"string"}}"#),
         required: &[],
         effect: Effect::Reads,
@@ -81,15 +83,15 @@ pub(super) static TOOLS: [Definition; 23] = [
     },
     Definition {
         name: "read_log",
-        description: "Read a log of the board, or your own memory: the newest ('latest') or after a seq. \
+        description: "Read a log of the board (memory, messages: your own), newest or after a seq. \
             Example: {\"log\":\"trajectories\"}",
         properties: Properties::of(
-            r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
+            r#"{"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory","messages"]},"latest":{"type":"integer"},"after":{"type":"integer"},"before":{"type":"integer"},"contains":{"type":"string"},"by":{"type":"string"},"max_tokens":{"type":"integer"}}"#,
         ),
         required: &["log"],
         effect: Effect::Reads,
         covers_all: false,
-        acts: Acts::No,
+        acts: Acts::May,
         sets: BOTH,
         run: logs::read_log,
     },
@@ -153,7 +155,7 @@ pub(super) static TOOLS: [Definition; 23] = [
             occur; \"in a row\", begin*. To exclude a word, put ' -' before it; to find a flag such as \"-xzf\", put it \
             in quotation marks. Example: {\"q\":\"disk full\"}",
         properties: Properties::of(
-            r#"{"q":{"type":"string"},"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory"]},"limit":{"type":"integer"}}"#,
+            r#"{"q":{"type":"string"},"log":{"type":"string","enum":["questions","requests","trajectories","screenshots","memory","messages"]},"limit":{"type":"integer"}}"#,
         ),
         required: &["q"],
         effect: Effect::Reads,
@@ -203,7 +205,7 @@ pub(super) static TOOLS: [Definition; 23] = [
     Definition {
         name: "transact",
         description: "Make several writes to the board in one commit, if tests hold. Verbs: put, patch, add, delete, \
-            append, claim, claim_next, done, answer, status. Example: \
+            append, claim, claim_next, done, cancel, verdict, answer, ack, status. Example: \
             {\"if\":[{\"path\":\"lock\",\"absent\":true}],\"then\":[{\"put\":\"lock\",\"value\":1},{\"append\":\"trajectories\",\"item\":{\"step\":1}}]}",
         properties: Properties::of(
             r#"{"if":{"type":"array","items":{"type":"object"}},"then":{"type":"array","items":{"type":"object"}},"else":{"type":"array","items":{"type":"object"}}}"#,
@@ -282,8 +284,8 @@ pub(super) static TOOLS: [Definition; 23] = [
     },
     Definition {
         name: "claim_request",
-        description: "Claim the board's next open request (task, job) that matches, for you alone; waits for \
-            one. Example: {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
+        description: "Claim the board's next open request (task) that matches, for you alone; waits. \
+            Example: {\"match\":{\"kind\":\"sum\"},\"ttl\":\"5m\"}",
         properties: Properties::of(
             r#"{"match":{"type":"object"},"seq":{"type":"integer"},"ttl":{"type":"string"},"wait_s":{"type":"integer"}}"#,
         ),
@@ -321,6 +323,33 @@ pub(super) static TOOLS: [Definition; 23] = [
         acts: Acts::Must,
         sets: ASKER,
         run: requests::review_request,
+    },
+    Definition {
+        name: "send_message",
+        description: "Send a message to an agent of the board. Example: {\"to\":\"AppAgent\",\"item\":\"the file is ready\"}",
+        properties: Properties::of(
+            r#"{"to":{"type":"string"},"item":{"type":["string","object"]},"thread":{"type":"string"},"reply_to":{"type":"integer"}}"#,
+        ),
+        required: &["to", "item"],
+        effect: Effect::Adds,
+        covers_all: false,
+        acts: Acts::May,
+        sets: BOTH,
+        run: messages::send_message,
+    },
+    Definition {
+        name: "attention",
+        description: "See or await what concerns you on the board: messages, answers, requests. ack: messages dealt \
+            with. Example: {\"after\":41,\"ack\":[3]}",
+        properties: Properties::of(
+            r#"{"ack":{"type":"array","items":{"type":"integer"}},"after":{"type":"integer"},"match":{"type":"object"},"wait_s":{"type":"integer"}}"#,
+        ),
+        required: &[],
+        effect: Effect::Acknowledges,
+        covers_all: false,
+        acts: Acts::Must,
+        sets: BOTH,
+        run: attention::attention,
     },
     Definition {
         name: "wait_for_change",
@@ -440,7 +469,7 @@ impl Definition {
             };
             properties.extend(agent.map(|agent| ("agent".to_owned(), agent)));
         }
-        if !self.reads() {
+        if !matches!(self.effect, Effect::Reads | Effect::Acknowledges) {
             properties.insert("idempotency_key".to_owned(), text);
         }
         let mut required = self.required.to_vec();
@@ -463,7 +492,7 @@ impl Definition {
         match self.effect {
             Effect::Reads => closed.read_only(true),
             Effect::Adds => closed.destructive(false),
-            Effect::Sets => closed.destructive(false).idempotent(true),
+            Effect::Sets | Effect::Acknowledges => closed.destructive(false).idempotent(true),
             Effect::Destroys => closed.destructive(true).idempotent(true),
         }
     }

@@ -8,10 +8,10 @@ use super::call::answer::{Failure, marked};
 use super::call::arguments::Arguments;
 use super::call::visit::Visit;
 use super::call::{Call, Client};
-use super::tools::prompt;
 use super::tools::reading::{ESTIMATOR, Keep, fit_entries, within};
-use super::tools::screenshots;
+use super::tools::{attention, prompt, screenshots};
 use blackboard_address::{percent_decode, segment};
+use blackboard_api::attention::{AttentionQuery, AttentionReader};
 use blackboard_api::inbox::listing;
 use blackboard_api::log_page::LogQuery;
 use blackboard_api::ops::screenshots::image;
@@ -20,8 +20,8 @@ use blackboard_api::params::Params;
 use blackboard_api::refusal::no_session;
 use blackboard_api::view::state::text_of;
 use blackboard_auth::Scope;
-use blackboard_board::{AgentName, Board, LogName, Revision, Seq, SessionName, StatePath};
-use blackboard_service::Service;
+use blackboard_board::{AgentName, Board, LogName, Revision, Seq, SessionName, StatePath, Wanted};
+use blackboard_service::{Service, SessionHandle};
 
 /// The scheme of the addresses.
 const SCHEME: &str = "blackboard://";
@@ -52,6 +52,7 @@ const IMAGE_PX: std::num::NonZeroU32 = std::num::NonZeroU32::new(4096).expect("n
 pub(super) enum Part {
     Prompt,
     Log(LogName),
+    Attention(AgentName),
     Screenshot(Seq),
     State(StatePath),
 }
@@ -86,15 +87,17 @@ impl Address {
             ["screenshots", seq] => Part::Screenshot(Seq(seq.parse().ok()?)),
             ["agents", agent, "memory"] => Part::Log(LogName::Memory(agent.parse().ok()?)),
             ["agents", agent, "messages"] => Part::Log(LogName::Messages(agent.parse().ok()?)),
+            ["agents", agent, "attention"] => Part::Attention(agent.parse().ok()?),
             [log] => Part::Log(LogName::of_board(log)?),
             _ => return None,
         };
         Some(Self { session, part, after })
     }
 
-    /// Returns the revision at which the part last changed.
+    /// Returns the revision at which the part last changed, or of an attention, what it is made of.
     pub(super) fn changed(&self, board: &Board) -> Revision {
         match &self.part {
+            Part::Attention(_) => board.revision(),
             Part::Prompt => board.logs_version().changed,
             Part::Log(log) => board.log_version(log).changed,
             Part::Screenshot(seq) => {
@@ -118,8 +121,10 @@ impl Address {
             return Err(no_session(&self.session).into());
         }
         visit.caller.needs(Scope::Read)?;
-        if let Part::Log(log) = &self.part {
-            visit.caller.sees_log(log)?;
+        match &self.part {
+            Part::Log(log) => visit.caller.sees_log(log)?,
+            Part::Attention(agent) => visit.caller.sees_log(&LogName::Messages(agent.clone()))?,
+            Part::Prompt | Part::Screenshot(_) | Part::State(_) => {}
         }
         Ok(())
     }
@@ -172,9 +177,15 @@ fn of_session(session: &SessionName, agent: Option<&AgentName>) -> Vec<Resource>
     let state = Resource::new(uri(session, "state"), "state").with_mime_type(MARKED);
     all.push(state.with_description("The shared state"));
     if let Some(agent) = agent {
-        let rest = format!("agents/{}/memory", segment(agent.as_str()));
-        let memory = Resource::new(uri(session, &rest), "memory").with_mime_type(MARKED);
-        all.push(memory.with_description("Your own memory"));
+        for (name, about) in [
+            ("memory", "Your own memory"),
+            ("messages", "The messages to you"),
+            ("attention", "What waits for you; an update says that there is something new"),
+        ] {
+            let rest = format!("agents/{}/{name}", segment(agent.as_str()));
+            let own = Resource::new(uri(session, &rest), name).with_mime_type(MARKED);
+            all.push(own.with_description(about));
+        }
     }
     all
 }
@@ -191,6 +202,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ("state", "whole state", "The shared state", MARKED),
         ("state/{+path}", "state", "A value of the shared state", MARKED),
         ("agents/{agent}/memory", "memory", "An agent's memory", MARKED),
+        ("agents/{agent}/messages", "messages", "The messages to an agent", MARKED),
+        ("agents/{agent}/attention", "attention", "What waits for an agent", MARKED),
     ]
     .into_iter()
     .map(|(rest, name, about, media_type)| {
@@ -199,6 +212,13 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_mime_type(media_type)
     })
     .collect()
+}
+
+/// Returns the reader of what waits for an agent with the tools of this visit.
+pub(super) fn reader(session: &SessionHandle, visit: &Visit, agent: &AgentName) -> AttentionReader {
+    let include = Some(attention::lists(visit));
+    let query = AttentionQuery { after: None, r#match: Wanted::default(), include };
+    query.reader(session.service(), session, agent.clone())
 }
 
 /// Reads a part of a board.
@@ -241,6 +261,12 @@ async fn contents(call: &Call, address: &Address, uri: &str) -> Result<ResourceC
             let fitted = fit_entries(&mut page, log, TOKENS, Keep::Last).await?;
             let (entries, count) = (fitted.elements.join(","), page.count());
             Ok(shown("", &format!("{{\"entries\":[{entries}],\"count\":{count}}}"), MARKED))
+        }
+        Part::Attention(agent) => {
+            let mut reader = reader(session, &call.visit, agent);
+            let attention = reader.look(&board).await?;
+            let text = reader.text(&board, attention).await?;
+            Ok(shown("", &within(&text, TOKENS), MARKED))
         }
         Part::Screenshot(seq) => {
             let (_, image) = image(&board, *seq, None)?;

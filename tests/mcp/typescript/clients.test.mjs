@@ -108,13 +108,13 @@ for (const kind of all) {
     test("connects and lists", limit, () =>
       connected(async ({ client }) => {
         assert.match(client.getInstructions(), /board_overview/);
-        assert.equal((await client.listTools()).tools.length, 23);
+        assert.equal((await client.listTools()).tools.length, 25);
         const { resources } = await client.listResources();
-        assert.equal(resources.length, 7);
+        assert.equal(resources.length, 9);
         for (const { uri } of resources.filter(({ uri }) => !uri.endsWith("/memory"))) {
           assert.ok((await client.readResource({ uri })).contents[0].text !== undefined, uri);
         }
-        assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 9);
+        assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 11);
         assert.equal((await client.listPrompts()).prompts.length, 3);
       }),
     );
@@ -227,20 +227,25 @@ test("a newer client asks its own user", limit, async () => {
   await client.close();
 });
 
-test("a newer client follows a resource", limit, async () => {
-  const session = `typescript-${++numbers}`;
-  await http("POST", `${session}/requests`, [{ request: "first" }]);
-  const client = new recent.Client(about, { versionNegotiation: { mode: "auto" } });
-  await client.connect(new recent.StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
-  const uri = `blackboard://${session}/questions`;
-  const told = new Promise((resolve) =>
-    client.setNotificationHandler("notifications/resources/updated", ({ params }) => resolve(params.uri)),
-  );
-  const subscription = await client.listen({ resourceSubscriptions: [uri] });
-  await watchers(1);
-  await http("POST", `${session}/questions`, [{ question: "new?" }]);
-  assert.equal(await told, uri);
-  await subscription.close();
-  await watchers(0);
-  await client.close();
-});
+for (const [part, body] of [
+  ["questions", { question: "new?" }],
+  ["agents/Worker/attention", undefined],
+]) {
+  test(`a newer client follows ${part}`, limit, async () => {
+    const session = `typescript-${++numbers}`;
+    await http("POST", `${session}/requests`, [{ request: "first" }]);
+    const client = new recent.Client(about, { versionNegotiation: { mode: "auto" } });
+    await client.connect(new recent.StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+    const uri = `blackboard://${session}/${part}`;
+    const told = new Promise((resolve) =>
+      client.setNotificationHandler("notifications/resources/updated", ({ params }) => resolve(params.uri)),
+    );
+    const subscription = await client.listen({ resourceSubscriptions: [uri] });
+    await watchers(1);
+    await http("POST", body ? `${session}/${part}` : `${session}/agents/Worker/messages`, [body ?? "wake up"]);
+    assert.equal(await told, uri);
+    await subscription.close();
+    await watchers(0);
+    await client.close();
+  });
+}

@@ -23,10 +23,10 @@ use blackboard_api::ops::{NotWritten, WriteCall};
 use blackboard_api::refusal::{Refusal, invalid_field, no_session};
 use blackboard_auth::{Caller, Scope};
 use blackboard_board::{
-    AgentName, Board, Code, Command, Json, KEY_CHARS_MAX, Key, LogName, SessionName, Terms,
+    AgentName, Board, Code, Command, Json, KEY_CHARS_MAX, Key, SessionName, Terms,
 };
 use blackboard_service::{
-    ImageBytes, Keep, Published, Receipt, Reply, Service, SessionHandle, Unreachable,
+    ImageBytes, Keep, Published, Receipt, Reply, Service, SessionHandle, SessionWait, Unreachable,
 };
 
 use answer::{Facts, Failure};
@@ -128,14 +128,12 @@ impl Call {
         Ok(self.agent()?.ok_or_else(none)?)
     }
 
-    /// Takes the memory of the calling agent, or of another that is named as `of`.
-    pub(crate) fn memory(&mut self) -> Result<LogName, Failure> {
+    /// Takes the calling agent, or another that is named as `of`.
+    pub(crate) fn owner(&mut self) -> Result<AgentName, Failure> {
         let of = self.arguments.parsed("of")?;
         let own = self.agent()?;
-        let agent = of.or(own).ok_or_else(|| {
-            Refusal::new(Code::AgentRequired, "name the agent whose memory you want as 'of'")
-        })?;
-        Ok(LogName::Memory(agent))
+        let none = || Refusal::new(Code::AgentRequired, "name the agent that you want as 'of'");
+        Ok(of.or(own).ok_or_else(none)?)
     }
 
     /// Takes the end of a wait.
@@ -204,30 +202,56 @@ impl Call {
         mut look: impl FnMut(Option<&Arc<Board>>) -> Result<Option<T>, Failure> + Send,
     ) -> Result<Option<T>, Failure> {
         self.caller().needs(Scope::Read)?;
-        let mut wait = None;
+        let mut waiting = self.waiting(session, deadline);
         loop {
             let now = session.published().await?;
             if let Some(found) = look(now.as_ref().map(|now| &now.board))? {
                 return Ok(Some(found));
             }
             drop(now);
-            if self.gone.is_cancelled() || Instant::now() >= deadline {
-                return Ok(None);
-            }
-            let Some(waiting) = &mut wait else {
-                // Changes before the wait began are seen by one more look.
-                wait = Some(session.wait()?);
-                continue;
-            };
-            let changed = tokio::select! {
-                changed = timeout_at(deadline, waiting.changed()) => changed,
-                () = self.gone.cancelled() => return Ok(None),
-            };
-            // A write before the wait is reported, though the rights have ended meanwhile.
-            if matches!(changed, Ok(Ok(false) | Err(_))) {
+            if !waiting.goes_on().await? {
                 return Ok(None);
             }
         }
+    }
+
+    /// Begins a wait for changes of a session.
+    pub(crate) const fn waiting<'a>(
+        &'a self,
+        session: &'a SessionHandle,
+        deadline: Instant,
+    ) -> Waiting<'a> {
+        Waiting { call: self, session, deadline, wait: None }
+    }
+}
+
+/// A wait of a call for changes of a session.
+pub(crate) struct Waiting<'a> {
+    call: &'a Call,
+    session: &'a SessionHandle,
+    deadline: Instant,
+    wait: Option<SessionWait>,
+}
+
+impl Waiting<'_> {
+    /// Waits for a change, or for the deadline. Returns false if there is nothing more to look for: after the deadline, or if
+    /// nobody waits any more.
+    pub(crate) async fn goes_on(&mut self) -> Result<bool, Failure> {
+        let gone = &self.call.gone;
+        if gone.is_cancelled() || Instant::now() >= self.deadline {
+            return Ok(false);
+        }
+        let Some(waiting) = &mut self.wait else {
+            // Changes before the wait began are seen by one more look.
+            self.wait = Some(self.session.wait()?);
+            return Ok(true);
+        };
+        let changed = tokio::select! {
+            changed = timeout_at(self.deadline, waiting.changed()) => changed,
+            () = gone.cancelled() => return Ok(false),
+        };
+        // A write before the wait is reported, though the rights have ended meanwhile.
+        Ok(!matches!(changed, Ok(Ok(false) | Err(_))))
     }
 }
 

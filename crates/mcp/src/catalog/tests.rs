@@ -9,6 +9,7 @@ use utoipa::openapi::{RefOr, Required};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{TOOLS, Visit};
+use blackboard_api::attention::AttentionQuery;
 use blackboard_api::inbox::InboxQuery;
 use blackboard_api::intake::filter::Wanted;
 use blackboard_api::intake::input::Kind;
@@ -155,6 +156,8 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
                 .input::<Retrying>(),
         ),
         ("review_request", own(["seq"]).input::<Judging>()),
+        ("send_message", own(["to", "item", "thread", "reply_to"])),
+        ("attention", own(["ack", "wait_s"]).query::<AttentionQuery>()),
         ("wait_for_change", own(["after", "wait_s"]).query::<Wanted>()),
         ("checkpoint_board", own([]).input::<Naming>()),
         ("compare_board", own(["from", "to", "max_tokens"])),

@@ -40,8 +40,13 @@ pub(crate) fn read_log(call: Call) -> Running {
 async fn read_a_log(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
     let log = match call.arguments.need_string("log")?.as_str() {
-        "memory" => call.memory()?,
-        name => log_of_board(name)?,
+        "memory" => LogName::Memory(call.owner()?),
+        "messages" => LogName::Messages(call.owner()?),
+        name => {
+            // A model may say who it is, as for its own logs.
+            call.agent()?;
+            log_of_board(name)?
+        }
     };
     shown(call, session, log, ENTRIES_MAX).await
 }
@@ -52,14 +57,13 @@ pub(crate) fn recall(call: Call) -> Running {
 
 async fn recall_notes(mut call: Call) -> Result<Outcome, Failure> {
     let session = call.session().await?;
-    let log = call.memory()?;
+    let log = LogName::Memory(call.owner()?);
     shown(call, session, log, RECALLED_DEFAULT).await
 }
 
 /// Returns the board's log of this name.
 fn log_of_board(name: &str) -> Result<LogName, Refusal> {
-    let known =
-        "one of questions, requests, trajectories, screenshots; a memory is written with remember";
+    let known = "one of questions, requests, trajectories, screenshots; for a memory use remember, for messages send_message";
     let none = || invalid_field(pointer("log"), format!("expected {known}"));
     LogName::of_board(name).ok_or_else(none)
 }

@@ -1,8 +1,10 @@
 //! The tools of the board, a file for each noun.
 
+pub(super) mod attention;
 pub(super) mod changes;
 pub(super) mod history;
 pub(super) mod logs;
+pub(super) mod messages;
 pub(super) mod overview;
 pub(super) mod prompt;
 pub(super) mod questions;

@@ -135,6 +135,7 @@ fn told(call: &Call, session: &SessionName, board: &Arc<Board>, size: &Size) -> 
                 .put_json("claimed_by_you", &list(&claimed(&held, size)))
                 .put("claimed_by_you_count", &held.len())
                 .put("your_notes", &count(&notes))
+                .put("your_unacknowledged_messages", &board.unacked().count(agent))
         }
         None => facts,
     }
