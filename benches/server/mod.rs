@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 /// A running server, with a directory of its own.
 pub(crate) struct Server {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     _home: TempDir,
 }
@@ -39,18 +39,6 @@ impl Server {
         let address = address[..end.unwrap_or(address.len())].parse().expect("an address");
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address, _home: home }
-    }
-}
-
-#[expect(dead_code, reason = "not every benchmark measures it")]
-impl Server {
-    /// Returns the processor time that the server has used, in ticks of the kernel's clock.
-    pub(crate) fn ticks(&self) -> u64 {
-        let stat = format!("/proc/{}/stat", self.child.id());
-        let stat = std::fs::read_to_string(stat).expect("the server runs");
-        let (_, fields) = stat.rsplit_once(')').expect("a name");
-        let used = fields.split_whitespace().skip(11).take(2);
-        used.map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
     }
 }
 
