@@ -7,6 +7,7 @@ from ._async.client import AsyncClient
 from ._async.history import AsyncCheckpoints
 from ._async.lease import AsyncLease
 from ._async.logs import AsyncLog, AsyncMemory
+from ._async.messages import AsyncMessages
 from ._async.questions import AsyncQuestions
 from ._async.requests import AsyncRequests
 from ._async.screenshots import AsyncScreenshots
@@ -22,6 +23,7 @@ from ._sync.client import Client
 from ._sync.history import Checkpoints
 from ._sync.lease import Lease
 from ._sync.logs import Log, Memory
+from ._sync.messages import Messages
 from ._sync.questions import Questions
 from ._sync.requests import Requests
 from ._sync.screenshots import Screenshots
@@ -59,7 +61,20 @@ from .errors import (
     WaitTimedOut,
 )
 from .prompts import AnthropicPart, ChatPart, GeminiPart, Prompt, ResponsesPart
-from .values import Answer, Appended, Blob, Entry, Event, Notice, Page, StateValue, TransactionResult, Written
+from .values import (
+    Answer,
+    Appended,
+    Attention,
+    Awaiting,
+    Blob,
+    Entry,
+    Event,
+    Notice,
+    Page,
+    StateValue,
+    TransactionResult,
+    Written,
+)
 
 __all__ = [
     "AccessDenied",
@@ -74,6 +89,7 @@ __all__ = [
     "AsyncLease",
     "AsyncLog",
     "AsyncMemory",
+    "AsyncMessages",
     "AsyncQuestions",
     "AsyncRequests",
     "AsyncScreenshots",
@@ -82,6 +98,8 @@ __all__ = [
     "AsyncTask",
     "AsyncTransaction",
     "AsyncWorker",
+    "Attention",
+    "Awaiting",
     "BadRequest",
     "BlackboardError",
     "Blob",
@@ -105,6 +123,7 @@ __all__ = [
     "LeaseLost",
     "Log",
     "Memory",
+    "Messages",
     "NotFound",
     "Notice",
     "Page",

@@ -108,6 +108,11 @@ class Entry:
         return list(self.raw.get("past_attempts", []))
 
     @property
+    def acked_at(self) -> str | None:
+        """The time when a message was acknowledged."""
+        return self.raw.get("acked_at")
+
+    @property
     def image(self) -> dict[str, Any] | None:
         """The stored image of a screenshot: url, media_type, bytes, sha256, width, height."""
         return self.raw.get("image")
@@ -188,6 +193,64 @@ def appended(answer: Answer) -> Appended:
 
 def _replayed(answer: Answer) -> bool:
     return answer.headers.get("idempotency-replayed") == "true"
+
+
+@dataclass(frozen=True)
+class Awaiting:
+    """Entries of one kind that wait for an agent."""
+
+    count: int = 0
+    newest: list[Entry] = field(default_factory=list)
+    """The newest of them by ascending seq, at most 20."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """All that waits for an agent. A list that was not wanted is empty."""
+
+    messages: Awaiting = field(default_factory=Awaiting)
+    """Messages that it has not acknowledged."""
+    claimable: Awaiting = field(default_factory=Awaiting)
+    """Requests that it can claim."""
+    answers: Awaiting = field(default_factory=Awaiting)
+    """Its questions that got an answer."""
+    cancels: Awaiting = field(default_factory=Awaiting)
+    """Requests that it has claimed and that are cancelled: it stops, and ends its claims."""
+    reviews: Awaiting = field(default_factory=Awaiting)
+    """Results of other agents that wait for a verdict."""
+    paused: bool = False
+    """Whether the state asks the agent to pause or to stop all of its work."""
+    next: int = 0
+    """The cursor to go on from, as `after`."""
+    etag: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        lists = (self.messages, self.claimable, self.answers, self.cancels, self.reviews)
+        return not any(found.count for found in lists)
+
+
+def attention(answer: Answer) -> Attention:
+    """What waits for an agent, by an answer."""
+    raw = answer.json()
+
+    def awaiting(name: str) -> Awaiting:
+        found = raw.get(name)
+        return Awaiting() if found is None else Awaiting(found["count"], [entry(part) for part in found["newest"]])
+
+    return Attention(
+        awaiting("messages"),
+        awaiting("claimable"),
+        awaiting("answers"),
+        awaiting("cancels"),
+        awaiting("reviews"),
+        raw["paused"],
+        raw["next"],
+        answer.etag,
+        raw,
+    )
 
 
 @dataclass(frozen=True)

@@ -62,11 +62,11 @@ class AsyncAgents:
         return dict(answer.json())
 
     async def delete(self, name: str, **options: Unpack[WriteOptions]) -> Written:
-        """Delete an agent with its memory."""
+        """Delete an agent with its memory and its messages."""
         return written(await self._session.request("DELETE", _path(name), **options))
 
     async def clear(self, **options: Unpack[WriteOptions]) -> Written:
-        """Delete all agents with their memories."""
+        """Delete all agents with their memories and messages."""
         return written(await self._session.request("DELETE", "agents", **options))
 
 

@@ -1,4 +1,4 @@
-"""Logs: the verbs that the four logs and the memories have in common."""
+"""Logs: the verbs that the four logs, the memories and the messages have in common."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Filters(TypedDict, total=False):
     pending: bool
     in_review: bool
     """Requests that wait for a verdict."""
+    unacked: bool
+    """Messages that their agent has not acknowledged."""
     keys: Iterable[str]
     """The only members that are shown."""
     images: Literal["inline", "url", "none"]

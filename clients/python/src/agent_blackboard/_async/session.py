@@ -11,13 +11,15 @@ from typing_extensions import Unpack
 from .._wire import UNSET, ReadOptions, Seconds, WriteOptions, segment
 from ..errors import SessionNotFound
 from ..prompts import AnthropicPart, ChatPart, GeminiPart, Images, Prompt, ResponsesPart, prompt
-from ..values import Answer, Event, TransactionResult, Written, written
+from ..values import Answer, Attention, Event, TransactionResult, Written, written
 from .agents import AsyncAgents
+from .attention import follow_attention, read_attention
 from .blobs import AsyncBlobs
 from .events import events
 from .history import AsyncCheckpoints, audit, diff, export_archive
 from .lease import AsyncLease
 from .logs import AsyncLog, AsyncMemory
+from .messages import AsyncMessages
 from .questions import AsyncQuestions
 from .requests import AsyncRequests
 from .screenshots import AsyncScreenshots
@@ -76,17 +78,23 @@ class AsyncSession:
         """The memory of an agent."""
         return AsyncMemory(self, f"agents/{segment(agent)}/memory")
 
+    def messages(self, agent: str) -> AsyncMessages:
+        """The messages to an agent."""
+        return AsyncMessages(self, f"agents/{segment(agent)}/messages")
+
     def log(self, name: str) -> AsyncLog:
-        """A log by its path: `questions`, `requests`, `trajectories`, `screenshots` or `agents/NAME/memory`."""
+        """A log by its path: `questions`, …, `agents/NAME/memory` or `agents/NAME/messages`."""
         logs: dict[str, AsyncLog] = {
             log.path: log for log in (self.questions, self.requests, self.trajectories, self.screenshots)
         }
         if name in logs:
             return logs[name]
-        agent = name.removeprefix("agents/").removesuffix("/memory")
-        if name != f"agents/{agent}/memory":
-            raise ValueError(f"a log must be {', '.join(logs)} or agents/NAME/memory, not {name!r}")
-        return self.memory(agent)
+        owner, _, kind = name.rpartition("/")
+        agent = owner.removeprefix("agents/")
+        if owner != f"agents/{agent}" or kind not in ("memory", "messages"):
+            known = f"{', '.join(logs)}, agents/NAME/memory or agents/NAME/messages"
+            raise ValueError(f"a log must be {known}, not {name!r}")
+        return self.memory(agent) if kind == "memory" else self.messages(agent)
 
     async def request(
         self,
@@ -246,6 +254,41 @@ class AsyncSession:
         """
         async for event in events(self, after, on=on, agent=agent, on_gap=on_gap):
             yield event
+
+    async def attention(
+        self,
+        agent: str,
+        *,
+        after: int = 0,
+        match: Mapping[str, Any] | None = None,
+        include: Iterable[str] | None = None,
+        wait: Seconds | None = None,
+        timeout: float | None = None,
+    ) -> Attention:
+        """All that waits for an agent: messages, claimable requests, answers, cancelled claims, results to judge.
+
+        Claimable requests and answers are those that came after a revision, `next` of another result. The requests have
+        the members `match`. `include` names the lists that are wanted. With `wait` it waits until something is there;
+        at its end nothing is.
+        """
+        return await read_attention(self, agent, after, match, include, wait, timeout)
+
+    async def follow_attention(
+        self,
+        agent: str,
+        *,
+        after: int = 0,
+        match: Mapping[str, Any] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> AsyncIterator[Attention]:
+        """What waits for an agent, each time something new does, without end; `match` and `include` as in `attention`.
+
+        A claimable request or an answer is in one result, a message in each until it is acknowledged, a cancelled claim
+        or a result to judge until it ends. That such a thing goes away is no new result.
+        Raises ConnectionFailed after 25 s without contact, or the client's `timeout` if that is longer.
+        """
+        async for found in follow_attention(self, agent, after, match, include):
+            yield found
 
     async def diff(self, from_: int | str, to: int | str | None = None) -> AsyncIterator[dict[str, Any]]:
         """What was added, changed and removed between two revisions or checkpoints: kind, path, before, after."""

@@ -89,7 +89,7 @@ class AsyncTransaction:
         return self
 
     def append(self, log: str, item: Mapping[str, Any] | str, **terms: Any) -> Self:
-        """Append an item to a log: `questions`, …, or `agents/NAME/memory`.
+        """Append an item to a log: `questions`, …, `agents/NAME/memory`, or `agents/NAME/messages`.
 
         `terms` are those of a request or question as the contract has them: `priority=5`, `not_before="10m"`, ….
         """
@@ -140,6 +140,10 @@ class AsyncTransaction:
     def answer(self, seq: int, text: str) -> Self:
         """Answer a question."""
         return self._then({"answer": seq, "value": text})
+
+    def ack(self, seq: int, agent: str | None = None) -> Self:
+        """Acknowledge a message to an agent, by default to the author."""
+        return self._then(without_none({"ack": seq, "agent": agent}))
 
     def status(self, agent: str, status: str) -> Self:
         """Set an agent's status."""
