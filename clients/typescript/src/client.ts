@@ -119,9 +119,9 @@ export interface Client extends Api {
     update: (value: Value | undefined) => Value | Promise<Value>,
     options?: UpdateOptions,
   ): Promise<Updated<Value>>;
-  /** Returns a session's requests: posted, worked on, cancelled, judged. No request is made. */
+  /** Returns a session with its requests, its messages, and what waits for an agent. No request is made. */
   session(name: string): Session;
-  /** Waits for an answer, a request's end, a value of the state, or a log's next entries. */
+  /** Waits for an answer, a request's end, a value of the state, a log's next entries, or what waits for an agent. */
   readonly waitFor: Waits;
 }
 

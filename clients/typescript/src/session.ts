@@ -1,10 +1,15 @@
 /**
- * A session by its name, with what is done with its requests.
+ * A session by its name, with what is done with its requests and messages.
  */
 
+import { followAttention } from "./attention.js";
+import type { FollowOptions } from "./attention.js";
 import type { Api } from "./client.js";
+import { messagesOf } from "./messages.js";
+import type { Messages } from "./messages.js";
 import { work } from "./requests.js";
 import type { Work, WorkOptions } from "./requests.js";
+import type { Attention } from "./waits.js";
 
 /** A moment: a date, RFC 3339, or the time from now as the server writes it, such as `10m`. */
 export type Moment = Date | string;
@@ -52,6 +57,14 @@ export interface Requests {
 export interface Session {
   readonly name: string;
   readonly requests: Requests;
+  /** Returns the messages to an agent. No request is made. */
+  messages(agent: string): Messages;
+  /**
+   * Follows what waits for an agent, each time something new does, without end. A claimable request or an answer is in
+   * one result, a message in each until it is acknowledged, a cancelled claim or a result to judge until it ends. That
+   * such a thing goes away is no result.
+   */
+  followAttention(agent: string, options?: FollowOptions): AsyncGenerator<Attention, never>;
 }
 
 /** No request is made. */
@@ -59,6 +72,8 @@ export function sessionOf(api: Api, session: string, settleMs: number, agent: st
   const params = (seq: number) => ({ path: { session, seq } });
   return {
     name: session,
+    messages: (agent) => messagesOf(api, session, agent),
+    followAttention: (agent, options) => followAttention(api, session, agent, options),
     requests: {
       submit: async (item, { after, notBefore, deadline, ...plan } = {}) => {
         const query = { ...plan, after: after?.map(String), not_before: moment(notBefore), deadline: moment(deadline) };

@@ -23,8 +23,11 @@ const HELD_MS = 1_000;
 export type Entry = components["schemas"]["EntryBody"];
 export type EntryPage = components["schemas"]["EntryPage"];
 
-/** A log of the board, or an agent's memory. */
-export type Log = "questions" | "requests" | "trajectories" | "screenshots" | { memory: string };
+/** All that waits for an agent. A list that `include` does not name is absent. */
+export type Attention = components["schemas"]["AttentionBody"];
+
+/** A log of the board, an agent's memory, or the messages to an agent. */
+export type Log = "questions" | "requests" | "trajectories" | "screenshots" | { memory: string } | { messages: string };
 
 /** The filters of a log's page. */
 type Filters = Omit<
@@ -46,9 +49,19 @@ export interface EntriesOptions extends WaitOptions {
   query?: Filters | undefined;
 }
 
+/** What may wait for an agent. */
+export interface AttentionQuery {
+  /** The revision, `next` of another attention, after which claimable requests and answers must have come; 0 by default. */
+  after?: number | undefined;
+  /** Members that a request's item has, compared by value. */
+  match?: Record<string, unknown> | undefined;
+  /** The lists that are wanted; all by default. */
+  include?: readonly (keyof Omit<Attention, "paused" | "next">)[] | undefined;
+}
+
 /**
- * Once `limitMs` is over, all throw `TimeoutError`, with what they have seen last as `current`; `entries` returns an empty
- * page, unless its last piece was not answered.
+ * Once `limitMs` is over, all throw `TimeoutError`, with what they have seen last as `current`; `entries` and `attention`
+ * return an empty page or lists, unless their last piece was not answered.
  */
 export interface Waits {
   /** Waits until a question is answered, skipped or expired. */
@@ -71,6 +84,8 @@ export interface Waits {
   ): Promise<unknown>;
   /** Waits for entries after a cursor. The page is empty if none came within `limitMs`. */
   entries(session: string, log: Log, options?: EntriesOptions): Promise<EntryPage>;
+  /** Waits until something waits for an agent. All lists are empty if nothing came within `limitMs`. */
+  attention(session: string, agent: string, options?: AttentionQuery & WaitOptions): Promise<Attention>;
 }
 
 export function waits(api: Api): Waits {
@@ -105,6 +120,15 @@ export function waits(api: Api): Waits {
       );
     },
     entries: (session, log, options) => waitForEntries(api, session, log, options),
+    attention: (session, agent, { after, match, include, ...options } = {}) =>
+      poll(options, async (pieces) => {
+        const { data } = await onceThere(api, session, pieces, () =>
+          readAttention(api, session, agent, { after, match, include }, pieces.init, pieces.wait()),
+        );
+        const lists = [data.messages, data.claimable, data.answers, data.cancels, data.reviews];
+        const isEmpty = lists.every((list) => list === undefined || list.count === 0);
+        return isEmpty && !pieces.isOver ? undefined : { found: data };
+      }),
   };
 }
 
@@ -113,6 +137,27 @@ export function readState(api: Api, session: string, path: StatePath, query: Sta
   const text = pathText(path);
   if (text === "") return api.GET("/v1/sessions/{session}/state", { params: { path: { session }, query }, ...init });
   return api.GET("/v1/sessions/{session}/state/{path}", { params: { path: { session, path: text }, query }, ...init });
+}
+
+/** Reads what waits for an agent; with `wait`, as soon as something does, and has another tag. */
+export function readAttention(
+  api: Api,
+  session: string,
+  agent: string,
+  { after = 0, match, include }: AttentionQuery,
+  init: Init,
+  wait?: string,
+  tag?: string,
+) {
+  const query = {
+    after,
+    ...(wait === undefined ? {} : { wait }),
+    ...(match === undefined ? {} : { match: jsonText(match) }),
+    ...(include === undefined ? {} : { include: [...include] }),
+  };
+  const header = tag === undefined ? {} : { "If-None-Match": tag };
+  const params = { path: { session, agent }, query, header };
+  return api.GET("/v1/sessions/{session}/agents/{agent}/attention", { params, ...init });
 }
 
 interface StateQuery {
@@ -238,8 +283,9 @@ async function waitForEntries(
 
 async function readLog(api: Api, session: string, log: Log, query: object, init: Init): Promise<EntryPage> {
   if (typeof log === "object") {
-    const params = { path: { session, agent: log.memory }, query };
-    return (await api.GET("/v1/sessions/{session}/agents/{agent}/memory", { params, ...init })).data;
+    const [kind, agent] = "memory" in log ? (["memory", log.memory] as const) : (["messages", log.messages] as const);
+    const params = { path: { session, agent }, query };
+    return (await api.GET(`/v1/sessions/{session}/agents/{agent}/${kind}`, { params, ...init })).data;
   }
   const params = { path: { session }, query };
   return (await api.GET(`/v1/sessions/{session}/${log}`, { params, ...init })).data;
