@@ -205,12 +205,18 @@ impl Entry<'_> {
             None => self.agent.as_ref().filter(|_| kind != Kind::Answers),
         };
         let from = from.map(|name| shown(name, PART_BYTES_MAX));
-        let mark = end.map_or(&self.at, |end| &end.at);
+        let mark = match kind {
+            // It changes when a claim ends, after which the request waits again.
+            Kind::Claimable => self.revision.to_string(),
+            Kind::Cancels | Kind::Messages | Kind::Answers | Kind::Reviews => {
+                shown(end.map_or(&self.at, |end| &end.at), PART_BYTES_MAX)
+            }
+        };
         Thing {
             kind,
             seq: self.seq,
             revision: self.revision,
-            key: format!("{} {} {}", kind.name(), self.seq, shown(mark, PART_BYTES_MAX)),
+            key: format!("{} {} {mark}", kind.name(), self.seq),
             sentence: self.sentence(kind, end, from.as_deref()),
             from,
             thread: message.thread,

@@ -26,7 +26,7 @@ fn each_kind_of_thing_has_a_sentence() {
     );
     assert_eq!(
         of("claimable", r#""agent":"A","item":{}"#),
-        expected("claimable 3 T1", "A", "request 3 from A can be claimed: {}")
+        expected("claimable 3 8", "A", "request 3 from A can be claimed: {}")
     );
     let cancel = r#""agent":"A","item":{},"cancel":{"agent":"P","at":"T2","reason":"late"}"#;
     let sentence = r#"request 3, which you hold, is cancelled by P, reason "late": {}"#;
