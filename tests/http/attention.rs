@@ -140,7 +140,15 @@ async fn a_paused_agent_is_told_so() {
     assert_eq!(paused(board.get(ATTENTION).await), false, "one request alone");
     board.put("state/agents/A/paused", "true").await.is(200);
     assert_eq!(paused(unless_known(&board, ATTENTION, &tag).await), true);
+    // With a cursor too, a client that knows the present answer waits for another one.
+    let tail = format!("{ATTENTION}?after=1");
+    let tag = board.get(&tail).await.etag();
+    let reader = {
+        let (board, tail) = (board.clone(), format!("{tail}&{LONG}"));
+        tokio::spawn(async move { unless_known(&board, &tail, &tag).await })
+    };
     board.delete("state/agents/A/paused").await.is(200);
+    assert_eq!(paused(woken(reader).await), false);
     assert_eq!(paused(board.get(ATTENTION).await), false);
 }
 

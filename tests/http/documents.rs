@@ -7,12 +7,13 @@ use std::process::Command;
 use crate::harness::Server;
 
 /// Pages of the guide with a curl session, and its number of commands.
-const PAGES: [(&str, usize); 13] = [
+const PAGES: [(&str, usize); 14] = [
     ("agents", 12),
     ("blobs", 10),
     ("events", 7),
     ("history", 16),
     ("logs", 14),
+    ("messages", 8),
     ("prompts", 11),
     ("questions", 8),
     ("screenshots", 6),
@@ -124,7 +125,7 @@ async fn the_curl_session_of_the_readme_can_be_pasted() {
 #[tokio::test]
 async fn the_curl_session_for_agent_hosts_can_be_pasted() {
     let (blocks, printed) = sessions("docs/guide/mcp.md");
-    assert_eq!((blocks, printed.len()), (1, 3));
+    assert_eq!((blocks, printed.len()), (2, 6));
     check_pasted(&printed);
 }
 

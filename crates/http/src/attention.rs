@@ -1,6 +1,7 @@
 //! Attention: all that waits for an agent, and the wait for it.
 
 use axum::body::Body;
+use axum::http::header;
 use axum::response::Response;
 
 use super::openapi;
@@ -35,7 +36,8 @@ pub(super) async fn get(
     reading.caller.sees_log(&LogName::Messages(agent.clone()))?;
     let query = AttentionQuery::take(&mut reading.params)?;
     let reader = query.reader(&reading.service, &session, agent.clone());
-    let mut sought = SoughtAttention { session: session.name(), agent, reader };
+    let knows = reading.headers.contains_key(header::IF_NONE_MATCH);
+    let mut sought = SoughtAttention { session: session.name(), agent, reader, knows };
     let (answer, Published { board, .. }) = reading.seek(&session, None, &mut sought).await?;
     let attention = sought.reader.look(&board).await?;
     Ok(answer.body(JSON, Body::from(sought.reader.text(&board, attention).await?)))
@@ -46,6 +48,8 @@ struct SoughtAttention<'a> {
     session: &'a SessionName,
     agent: AgentName,
     reader: AttentionReader,
+    /// True if the client has an answer, so that any other one ends the wait, also one with nothing but a pause.
+    knows: bool,
 }
 
 impl SoughtAttention<'_> {
@@ -69,7 +73,7 @@ impl Sought for SoughtAttention<'_> {
 
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
         let (attention, version) = self.found(now).await?;
-        if self.may_come() && attention.is_empty() {
+        if self.may_come() && attention.is_empty() && !self.knows {
             return Ok(None);
         }
         Ok(Some(self.rendering(attention, version)))
