@@ -222,7 +222,8 @@ async fn who_has_the_document_is_not_sent_it_again() {
 /// A session with one entry in each log, an agent and a value in the state.
 async fn prepared(server: &Server, session: &str) {
     let board = server.board(session);
-    for log in ["questions", "requests", "trajectories", "screenshots", "agents/AppAgent/memory"] {
+    let owned = ["agents/AppAgent/memory", "agents/AppAgent/messages"];
+    for log in ["questions", "requests", "trajectories", "screenshots"].into_iter().chain(owned) {
         board.post(log, "{\"n\":1}").await.is(201);
     }
     board.put("state", r#"{"tasks":{"t1":{"status":"ready"}}}"#).await.is(200);

@@ -177,6 +177,43 @@ fn what_a_cap_held_back_comes_when_it_is_free() {
     assert_eq!(matching.claimable(before).map(|seq| seq.0).collect::<Vec<_>>(), [2, 1]);
     assert_eq!(matching.claimable_count(board.revision()), 0);
     assert_eq!(Matching::of(&board, &wanted("windows")).len(), 0);
+    act(&mut board, "A", claim(1));
+    let before = board.revision();
+    for caps in [Set::To(vec![Cap { by: None, max: 9 }]), Set::Reset] {
+        let settings = SettingsPatch { running_max: caps, ..SettingsPatch::default() };
+        let (labels, qa_pairs) = (Set::Keep, Vec::new());
+        carry_out(
+            &mut board,
+            Command::Session(SessionCommand::Put { settings: Set::To(settings), labels, qa_pairs }),
+        );
+        let found = matching.on(&board);
+        assert_eq!(found.claimable(before).map(|seq| seq.0).collect::<Vec<_>>(), [2], "{found:?}");
+        assert_eq!(found.claimable_count(before), 1);
+    }
+}
+
+#[test]
+fn a_cursor_beyond_the_head_shows_all() {
+    let board = board_of([append(LogName::Requests, items(["{}"]))]);
+    assert_eq!(waiting(&board, Waking::Claimable, "A", 1), (0, vec![]));
+    assert_eq!(waiting(&board, Waking::Claimable, "A", 9), (1, vec![1]));
+}
+
+#[test]
+fn no_request_waits_while_the_budget_is_passed() {
+    let budget = |max: f64| {
+        let cost_max = Set::To(Budget::of(max).unwrap());
+        let settings = SettingsPatch { cost_max, ..SettingsPatch::default() };
+        let (labels, qa_pairs) = (Set::Keep, Vec::new());
+        Command::Session(SessionCommand::Put { settings: Set::To(settings), labels, qa_pairs })
+    };
+    let requests = append(LogName::Requests, items(["{}"]));
+    let costs = append(memory("A"), items([r#"{"cost":5}"#]));
+    let mut board = board_of([budget(1.0), requests, costs]);
+    assert_eq!(waiting(&board, Waking::Claimable, "A", 0), (0, vec![]));
+    let before = board.revision().0;
+    carry_out(&mut board, budget(9.0));
+    assert_eq!(waiting(&board, Waking::Claimable, "A", before), (1, vec![1]));
 }
 
 /// Requests with these members, by a scan.

@@ -94,7 +94,8 @@ fn notification(session: &str, thing: &Thing) -> String {
         ("reply_to", thing.reply_to.map(|seq| seq.to_string())),
     ];
     let meta = meta.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let content = thing.text.as_ref().unwrap_or(&thing.sentence);
+    // The host puts it between tags, which no text may end.
+    let content = &*thing.text.as_ref().unwrap_or(&thing.sentence).replace("</", "<\\/");
     let params = Params { content, meta };
     let notification = Notification { jsonrpc: "2.0", method: METHOD, params };
     serde_json::to_string(&notification).unwrap_or_default()

@@ -95,7 +95,8 @@ impl Board {
         matching: &Matching,
         after: Option<Revision>,
     ) -> Attention {
-        let since = after.unwrap_or_default();
+        // A cursor beyond the head is of a history that was lost.
+        let since = after.filter(|after| *after <= self.revision).unwrap_or_default();
         let lists: Vec<_> =
             kinds.iter().map(|kind| self.awaiting(agent, *kind, matching, since)).collect();
         let entries = lists.iter().flat_map(|list| &list.newest).map(|(_, changed)| *changed);
@@ -117,6 +118,7 @@ impl Board {
                 let unacked = self.unacked.of(agent).rev();
                 (self.unacked.count(agent), unacked.take(most).collect())
             }
+            Waking::Claimable if self.budget_passed().is_some() => (0, Vec::new()),
             Waking::Claimable => {
                 let count = matching.claimable_count(after);
                 (count, matching.claimable(after).take(most.min(count)).collect())

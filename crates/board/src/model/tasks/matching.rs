@@ -184,20 +184,21 @@ impl Matching {
     fn find_rooms(&mut self, board: &Board) {
         let [_, requests, ..] = board.logs();
         let capped = !self.caps.is_empty();
+        // Other caps or another budget may let any request be claimed.
+        let configured = board.life.as_ref().map(|life| life.configured).unwrap_or_default();
         let mut newest = Revision::default();
         let mut rooms = self.rooms.clone();
         for (groups, room) in self.rooms.iter().filter(|_| capped) {
-            let since = board.tasks.has_room(groups).then(|| requests.changed());
-            let since = since.map(|now| room.since.unwrap_or(now));
+            let now = requests.changed();
+            let since = board.tasks.has_room(groups).then(|| room.since.unwrap_or(now));
+            let since = since.map(|since| since.max(configured));
             if since != room.since {
                 rooms.insert(groups.clone(), Room { since, ..room.clone() });
             }
         }
-        if !capped
-            && let Some((groups, room)) = self.rooms.iter().find(|(_, room)| room.since.is_none())
-        {
-            // Nothing holds them back, ever.
-            let since = Some(Revision::default());
+        if !capped && let Some((groups, room)) = self.rooms.get_min() {
+            // Nothing holds them back, and there is one room for all.
+            let since = Some(configured);
             rooms.insert(groups.clone(), Room { since, ..room.clone() });
         }
         for room in rooms.values() {

@@ -30,7 +30,7 @@ const PIECE: Duration = Duration::from_secs(25);
 /// The pause before a wait goes on that the server broke off, as for a restart.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Show what waits for an agent: messages, answers, cancellations, reviews and requests
+/// Show what waits for an agent: messages, answers, requests and more
 ///
 /// Needs --agent, unless the configuration file names one. Exit code 7 means that nothing waits, or nothing came in
 /// time.

@@ -20,11 +20,17 @@ const NOTHING_MIN: Duration = Duration::from_secs(1);
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// Members that a request's item must have to count, as a JSON object
-    #[arg(long = "match", value_name = "JSON")]
+    #[arg(long = "match", env = "BLACKBOARD_MATCH", value_name = "JSON")]
     pub(super) wanted: Option<String>,
 
     /// Kinds of things that count [default: all]
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "BLACKBOARD_INCLUDE",
+        value_name = "KINDS",
+        value_enum,
+        value_delimiter = ','
+    )]
     pub(super) include: Vec<Kind>,
 }
 
