@@ -57,7 +57,9 @@ fn a_message_to_an_agent_comes_once() {
     assert_eq!(texts(&receiver.message()), ["four"]);
     forwarding.signal(Signal::TERM);
     assert!(forwarding.wait().0.success() && receiver.is_empty());
-    assert_eq!(stored(&path)["delivered"].as_array().unwrap().len(), 3);
+    // The key of what was acknowledged goes at the first look that finds nothing new.
+    let keys = stored(&path)["delivered"].as_array().unwrap().len();
+    assert!((3..=4).contains(&keys), "{keys}");
 }
 
 #[test]
