@@ -108,13 +108,13 @@ test("a wait for attention ends by a message", async (t) => {
   const found = await waiting;
   assert.deepEqual([texts(found), found.claimable, found.paused], [["hello"], { count: 0, newest: [] }, false]);
   assert.equal((await sent).entries[0]?.item["text"], "hello");
-  const limits = { after: 9, limitMs: 50 };
+  const limits = { after: 3, limitMs: 50 };
   const empty = await far.waitFor.attention(session, "C", { include: ["answers", "claimable"], ...limits });
   assert.deepEqual(empty, {
     claimable: { count: 0, newest: [] },
     answers: { count: 0, newest: [] },
     paused: false,
-    next: 9,
+    next: 3,
   });
   await assert.rejects(far.waitFor.attention("another", "B", limits), TimeoutError);
 });

@@ -15,6 +15,7 @@ use blackboard_api::intake::filter::Wanted;
 use blackboard_api::intake::input::Kind;
 use blackboard_api::intake::kinds::{
     After, AnswerText, Attempts, Flag, Lifetime, Options, PriorityNumber, TimeOrDuration,
+    WantedMembers,
 };
 use blackboard_api::log_page::{FilterQuery, PageQuery};
 use blackboard_api::ops::history::{Naming, Restoring};
@@ -157,7 +158,10 @@ fn declared() -> [(&'static str, Declared); TOOLS.len()] {
         ),
         ("review_request", own(["seq"]).input::<Judging>()),
         ("send_message", own(["to", "item", "thread", "reply_to"])),
-        ("attention", own(["ack", "wait_s"]).query::<AttentionQuery>()),
+        (
+            "attention",
+            own(["ack", "wait_s"]).query::<AttentionQuery>().kind::<WantedMembers>("match"),
+        ),
         ("wait_for_change", own(["after", "wait_s"]).query::<Wanted>()),
         ("checkpoint_board", own([]).input::<Naming>()),
         ("compare_board", own(["from", "to", "max_tokens"])),
