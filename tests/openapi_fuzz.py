@@ -54,7 +54,8 @@ def fill(client):
     for session in ("alpha", "beta"):
         at = f"/v1/sessions/{session}"
         for method, tail, body in (
-            ("PUT", "blackboard", BOARD), ("POST", "agents/HostAgent/memory", MEMORY), ("PUT", "state", STATE)
+            ("PUT", "blackboard", BOARD), ("POST", "agents/HostAgent/memory", MEMORY),
+            ("POST", "agents/HostAgent/messages", MEMORY), ("PUT", "state", STATE)
         ):
             answer = client.ask(method, f"{at}/{tail}", body)
             if answer.status not in (200, 201):
