@@ -168,7 +168,7 @@ def test_a_wait_for_attention_ends_by_a_message(make_client: Any, url: str, sess
     session = make_client(url).session(session_name)
     assert texts(session.attention("B", include=["messages"], wait=600)) == ["hello"]
     assert session.attention("B", include=iter(["reviews"]), wait=0.05).is_empty
-    assert session.attention("C", after=7, include=["answers"], wait=0.05).next == 7
+    assert session.attention("C", after=4, include=["answers"], wait=0.05).next == 4
 
 
 @pytest.mark.parametrize("cut", list(CUTS))
