@@ -19,6 +19,8 @@ pub struct Matching {
     caps: Arc<[Cap]>,
     /// The waiting requests of the board, matched or not, and those in review.
     seen: [OrdMap<Seq, Revision>; 2],
+    /// The last changes of the requests and of the session's settings.
+    at: [Revision; 2],
     /// The matched ones among those that wait for a worker.
     waiting: OrdMap<Seq, Waiting>,
     rooms: OrdMap<Groups, Room>,
@@ -54,6 +56,7 @@ impl Matching {
             traits: Traits::wanted(wanted),
             caps: Arc::clone(&board.tasks.caps),
             seen: Default::default(),
+            at: Default::default(),
             waiting: OrdMap::new(),
             rooms: OrdMap::new(),
             reviews: OrdMap::new(),
@@ -65,7 +68,15 @@ impl Matching {
     /// Returns the requests of another board of the same session, which usually follows the present one.
     #[must_use]
     pub fn on(&self, board: &Board) -> Self {
-        if self.caps == board.tasks.caps {
+        let [waiting, in_review] = &self.seen;
+        let tasks = &board.tasks;
+        let is_same = self.at == Self::changes(board)
+            && waiting.ptr_eq(&tasks.claimable)
+            && in_review.ptr_eq(&tasks.in_review);
+        if is_same {
+            // Most commits are about other things.
+            self.clone()
+        } else if self.caps == tasks.caps {
             self.updated(board)
         } else {
             Self::of(board, &self.wanted)
@@ -120,6 +131,12 @@ impl Matching {
         others.map(|(seq, _)| *seq)
     }
 
+    fn changes(board: &Board) -> [Revision; 2] {
+        let [_, requests, ..] = board.logs();
+        let configured = board.life.as_ref().map(|life| life.configured).unwrap_or_default();
+        [requests.changed(), configured]
+    }
+
     fn updated(&self, board: &Board) -> Self {
         let mut matching = self.clone();
         let tasks = &board.tasks;
@@ -131,6 +148,7 @@ impl Matching {
             matching.follow_review(board, &change);
         }
         matching.seen = [tasks.claimable.clone(), tasks.in_review.clone()];
+        matching.at = Self::changes(board);
         matching.find_rooms(board);
         matching
     }
@@ -182,14 +200,12 @@ impl Matching {
 
     /// Finds which requests the caps hold back.
     fn find_rooms(&mut self, board: &Board) {
-        let [_, requests, ..] = board.logs();
         let capped = !self.caps.is_empty();
         // Other caps or another budget may let any request be claimed.
-        let configured = board.life.as_ref().map(|life| life.configured).unwrap_or_default();
+        let [now, configured] = self.at;
         let mut newest = Revision::default();
         let mut rooms = self.rooms.clone();
         for (groups, room) in self.rooms.iter().filter(|_| capped) {
-            let now = requests.changed();
             let since = board.tasks.has_room(groups).then(|| room.since.unwrap_or(now));
             let since = since.map(|since| since.max(configured));
             if since != room.since {
