@@ -211,6 +211,9 @@ fn no_request_waits_while_the_budget_is_passed() {
     let costs = append(memory("A"), items([r#"{"cost":5}"#]));
     let mut board = board_of([budget(1.0), requests, costs]);
     assert_eq!(waiting(&board, Waking::Claimable, "A", 0), (0, vec![]));
+    let matching = Matching::of(&board, &Wanted::default());
+    let found = board.attention(&agent("A"), &[Waking::Claimable], &matching, None);
+    assert_eq!(found.next, Revision(0), "what is not shown moves no cursor");
     let before = board.revision().0;
     carry_out(&mut board, budget(9.0));
     assert_eq!(waiting(&board, Waking::Claimable, "A", before), (1, vec![1]));

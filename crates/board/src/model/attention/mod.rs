@@ -100,7 +100,8 @@ impl Board {
         let lists: Vec<_> =
             kinds.iter().map(|kind| self.awaiting(agent, *kind, matching, since)).collect();
         let entries = lists.iter().flat_map(|list| &list.newest).map(|(_, changed)| *changed);
-        let claimable = kinds.contains(&Waking::Claimable).then(|| matching.newest());
+        let is_claimable = kinds.contains(&Waking::Claimable) && self.budget_passed().is_none();
+        let claimable = is_claimable.then(|| matching.newest());
         let next = entries.chain(claimable).fold(since, Revision::max);
         Attention { lists, paused: self.is_paused(agent), next }
     }
