@@ -12,7 +12,7 @@ use super::response::JSON;
 use blackboard_api::attention::{AttentionBody, AttentionQuery, AttentionReader};
 use blackboard_api::refusal::no_session;
 use blackboard_api::tag::{Rendering, Resource};
-use blackboard_board::{AgentName, Attention, LogName, SessionName, Version};
+use blackboard_board::{AgentName, Attention, LogName, SessionName};
 use blackboard_service::Published;
 
 /// Read what waits for an agent
@@ -37,10 +37,12 @@ pub(super) async fn get(
     let query = AttentionQuery::take(&mut reading.params)?;
     let reader = query.reader(&reading.service, &session, agent.clone());
     let knows = reading.headers.contains_key(header::IF_NONE_MATCH);
-    let mut sought = SoughtAttention { session: session.name(), agent, reader, knows };
+    let found = None;
+    let mut sought = SoughtAttention { session: session.name(), agent, reader, knows, found };
     let (answer, Published { board, .. }) = reading.seek(&session, None, &mut sought).await?;
-    let attention = sought.reader.look(&board).await?;
-    Ok(answer.body(JSON, Body::from(sought.reader.text(&board, attention).await?)))
+    let SoughtAttention { mut reader, found, .. } = sought;
+    let attention = found.ok_or_else(|| no_session(session.name()))?;
+    Ok(answer.body(JSON, Body::from(reader.text(&board, attention).await?)))
 }
 
 /// The attention that a reader waits for.
@@ -50,19 +52,19 @@ struct SoughtAttention<'a> {
     reader: AttentionReader,
     /// True if the client has an answer, so that any other one ends the wait, also one with nothing but a pause.
     knows: bool,
+    /// What waited at the last look, which is the one that is answered.
+    found: Option<Attention>,
 }
 
 impl SoughtAttention<'_> {
-    /// Returns what waits now.
-    async fn found(&mut self, now: Option<&Published>) -> Result<(Attention, Version), Early> {
+    /// Returns the rendering of what waits now, and true if nothing does.
+    async fn looked(&mut self, now: Option<&Published>) -> Result<(Rendering, bool), Early> {
         let board = &now.ok_or_else(|| no_session(self.session))?.board;
         let attention = self.reader.look(board).await?;
-        let version = board.at_version(attention.next);
-        Ok((attention, version))
-    }
-
-    fn rendering(&self, attention: Attention, version: Version) -> Rendering {
-        Rendering::of(Resource::Attention(self.agent.clone(), attention), version)
+        let (version, is_empty) = (board.at_version(attention.next), attention.is_empty());
+        self.found = Some(attention.clone());
+        let resource = Resource::Attention(self.agent.clone(), attention);
+        Ok((Rendering::of(resource, version), is_empty))
     }
 }
 
@@ -72,15 +74,12 @@ impl Sought for SoughtAttention<'_> {
     }
 
     async fn look(&mut self, now: Option<&Published>) -> Result<Option<Rendering>, Early> {
-        let (attention, version) = self.found(now).await?;
-        if self.may_come() && attention.is_empty() && !self.knows {
-            return Ok(None);
-        }
-        Ok(Some(self.rendering(attention, version)))
+        let (rendering, is_empty) = self.looked(now).await?;
+        let waits_on = self.may_come() && is_empty && !self.knows;
+        Ok((!waits_on).then_some(rendering))
     }
 
     async fn at_last(&mut self, now: Option<&Published>) -> Result<Rendering, Early> {
-        let (attention, version) = self.found(now).await?;
-        Ok(self.rendering(attention, version))
+        Ok(self.looked(now).await?.0)
     }
 }
