@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::PIECE;
-use super::waiting::{Kind, Thing, Waiting};
+use super::lists::Kind;
+use super::waiting::{Thing, Waiting};
 use super::watch::{Wanted, Watch};
 use crate::connection::Connected;
 use crate::remote::place::InvalidJson;

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod hook;
+mod lists;
 mod notice;
 mod record;
 mod waiting;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 pub(crate) use self::arrivals::Arrivals;
 use self::hook::{Hook, Host};
+pub(crate) use self::lists::{Kind, List, Lists};
 pub(crate) use self::waiting::Thing;
 use self::waiting::Waiting;
 pub(crate) use self::watch::Wanted;

@@ -1,6 +1,7 @@
 //! The text by which a model learns what waits. Items are data of others: each is one line, and the text says so.
 
-use super::waiting::{Kind, Thing};
+use super::lists::Kind;
+use super::waiting::Thing;
 use blackboard_board::{AgentName, SessionName};
 
 /// The maximum size of the lines of a notice, in bytes. Claude Code shows 10,000 characters of a hook's output.

@@ -14,8 +14,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::lists::Kind;
 use super::notice::Reader;
-use super::waiting::{Kind, Thing};
+use super::waiting::Thing;
 use crate::system::{make_dir, open_state, state_home};
 
 /// The maximum size of a file, in bytes.

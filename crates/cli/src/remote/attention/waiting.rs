@@ -1,13 +1,14 @@
-//! What waits for an agent: the server's lists, and each thing in them.
+//! What waits for an agent: each thing in the server's lists.
 //!
 //! A thing has a key, which is the same for as long as it waits for the same reason.
 
 use std::borrow::Cow;
 
-use clap::ValueEnum;
+use clap::ValueEnum as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::lists::{Kind, List, Lists};
 use crate::remote::screen::Table;
 use blackboard_printable::{cut, line};
 
@@ -17,74 +18,12 @@ const ITEM_BYTES_MAX: usize = 2_000;
 /// The maximum size of a name or a reason in a line, in bytes.
 const PART_BYTES_MAX: usize = 500;
 
-/// The kinds of things that wait, in the order in which a model reads them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Cancellations of requests that the agent holds
-    Cancels,
-    /// Messages that the agent has not acknowledged
-    Messages,
-    /// Answers to questions that the agent asked
-    Answers,
-    /// Requests that wait for a review
-    Reviews,
-    /// Requests that can be claimed
-    Claimable,
-}
-
-impl Kind {
-    /// Returns the name of the list.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Cancels => "cancels",
-            Self::Messages => "messages",
-            Self::Answers => "answers",
-            Self::Reviews => "reviews",
-            Self::Claimable => "claimable",
-        }
-    }
-
-    /// Returns the name of one thing of the list.
-    pub(crate) const fn one(self) -> &'static str {
-        match self {
-            Self::Cancels => "cancel",
-            Self::Messages => "message",
-            Self::Answers => "answer",
-            Self::Reviews => "review",
-            Self::Claimable => "claimable",
-        }
-    }
-}
-
-/// An answer to a look at an agent's attention.
-#[derive(Debug, Deserialize)]
-pub(super) struct Waiting<'a> {
-    #[serde(borrow)]
-    messages: Option<List<'a>>,
-    #[serde(borrow)]
-    claimable: Option<List<'a>>,
-    #[serde(borrow)]
-    answers: Option<List<'a>>,
-    #[serde(borrow)]
-    cancels: Option<List<'a>>,
-    #[serde(borrow)]
-    reviews: Option<List<'a>>,
-    #[serde(default)]
-    pub(super) paused: bool,
-    pub(super) next: u64,
-}
-
-/// A list: how many things wait, and the newest of them.
-#[derive(Debug, Deserialize)]
-struct List<'a> {
-    count: u64,
-    #[serde(borrow)]
-    newest: Vec<Entry<'a>>,
-}
+/// What waits for an agent.
+pub(super) type Waiting<'a> = Lists<Entry<'a>>;
 
 /// An entry of one of the lists.
 #[derive(Debug, Deserialize)]
-struct Entry<'a> {
+pub(super) struct Entry<'a> {
     seq: u64,
     revision: u64,
     #[serde(borrow)]
@@ -139,17 +78,7 @@ pub(crate) struct Thing {
     pub(crate) sentence: String,
 }
 
-impl Waiting<'_> {
-    fn list(&self, kind: Kind) -> Option<&List<'_>> {
-        match kind {
-            Kind::Cancels => self.cancels.as_ref(),
-            Kind::Messages => self.messages.as_ref(),
-            Kind::Answers => self.answers.as_ref(),
-            Kind::Reviews => self.reviews.as_ref(),
-            Kind::Claimable => self.claimable.as_ref(),
-        }
-    }
-
+impl Lists<Entry<'_>> {
     /// Returns true if nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.things().is_empty()
@@ -158,7 +87,7 @@ impl Waiting<'_> {
     /// Returns what waits, of each kind the oldest first.
     pub(super) fn things(&self) -> Vec<Thing> {
         let lists = Kind::value_variants().iter().map(|kind| (*kind, self.list(*kind)));
-        let of = |(kind, list): (Kind, Option<&List<'_>>)| {
+        let of = |(kind, list): (Kind, Option<&List<Entry<'_>>>)| {
             let entries = list.into_iter().flat_map(|list| &list.newest);
             entries.map(|entry| entry.thing(kind)).collect::<Vec<_>>()
         };
@@ -168,7 +97,7 @@ impl Waiting<'_> {
     /// Returns how many things wait that are older than those of their lists.
     pub(super) fn hidden(&self) -> u64 {
         let lists = Kind::value_variants().iter().filter_map(|kind| self.list(*kind));
-        lists.map(|list| list.count.saturating_sub(list.newest.len() as u64)).sum()
+        lists.map(List::hidden).sum()
     }
 
     /// Returns what waits for people.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::{Instant, sleep_until};
 
-use super::waiting::Kind;
+use super::lists::Kind;
 use crate::remote::place::{InvalidJson, json};
 use crate::remote::query::Query;
 use crate::remote::refusal::Refusal;

@@ -1,11 +1,13 @@
-//! What waits for an agent, by the server's lists, and the part of it that one message delivers.
+//! The part of what waits for an agent that one message delivers.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use clap::ValueEnum as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::remote::attention::{Kind, List, Lists};
 use crate::remote::refusal::Refusal;
 
 /// The maximum number of entries of a list in one message, as many as the server shows.
@@ -14,33 +16,8 @@ const ENTRIES_MAX: usize = 20;
 /// The maximum size of the entries in one message, in bytes; a larger one goes alone.
 const ENTRIES_BYTES_MAX: usize = 1 << 20;
 
-/// The name of the list of messages, in keys too.
-const MESSAGES: &str = "messages";
-
-/// An answer to a look at an agent's attention.
-#[derive(Debug, Deserialize)]
-pub(super) struct Waiting<'a> {
-    #[serde(borrow)]
-    messages: Option<List<'a>>,
-    #[serde(borrow)]
-    claimable: Option<List<'a>>,
-    #[serde(borrow)]
-    answers: Option<List<'a>>,
-    #[serde(borrow)]
-    cancels: Option<List<'a>>,
-    #[serde(borrow)]
-    reviews: Option<List<'a>>,
-    paused: bool,
-    pub(super) next: u64,
-}
-
-/// A list: how many things wait, and the newest of them.
-#[derive(Debug, Deserialize, Serialize)]
-struct List<'a> {
-    count: u64,
-    #[serde(borrow)]
-    newest: Vec<&'a RawValue>,
-}
+/// What waits for an agent, with entries as the server sends them.
+pub(super) type Waiting<'a> = Lists<&'a RawValue>;
 
 /// The members of an entry by which it is told from others, and from itself when it waits for something else.
 #[derive(Deserialize)]
@@ -68,15 +45,15 @@ struct Moment<'a> {
 pub(super) struct Parcel<'a> {
     agent: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    messages: Option<List<'a>>,
+    messages: Option<List<&'a RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    claimable: Option<List<'a>>,
+    claimable: Option<List<&'a RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    answers: Option<List<'a>>,
+    answers: Option<List<&'a RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cancels: Option<List<'a>>,
+    cancels: Option<List<&'a RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reviews: Option<List<'a>>,
+    reviews: Option<List<&'a RawValue>>,
     paused: bool,
     next: u64,
     #[serde(skip)]
@@ -97,7 +74,7 @@ pub(super) struct Contents {
     bytes: usize,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> Lists<&'a RawValue> {
     /// Returns the part of what waits that was not delivered: of each list the oldest entries first, within the bounds
     /// of a message. Messages are those of the list, or of this page of their log.
     pub(super) fn parcel(
@@ -107,19 +84,15 @@ impl<'a> Waiting<'a> {
         delivered: &BTreeSet<String>,
     ) -> Result<Option<Parcel<'a>>, Refusal> {
         let mut contents = Contents { is_whole: true, ..Contents::default() };
-        let mut part = |name: &str, list: &Option<List<'a>>| match list {
-            Some(list) => contents.taken(name, list, delivered).map(Some),
-            None => Ok(None),
-        };
         let paged = page.map(|page| List { count: self.messages_count(), newest: page.to_vec() });
-        let messages = match paged {
-            Some(paged) => part(MESSAGES, &Some(paged))?,
-            None => part(MESSAGES, &self.messages)?,
+        let mut part = |kind: Kind, list: Option<&List<&'a RawValue>>| {
+            list.map(|list| contents.taken(kind, list, delivered)).transpose()
         };
-        let cancels = part("cancels", &self.cancels)?;
-        let answers = part("answers", &self.answers)?;
-        let reviews = part("reviews", &self.reviews)?;
-        let claimable = part("claimable", &self.claimable)?;
+        let messages = part(Kind::Messages, paged.as_ref().or(self.list(Kind::Messages)))?;
+        let cancels = part(Kind::Cancels, self.list(Kind::Cancels))?;
+        let answers = part(Kind::Answers, self.list(Kind::Answers))?;
+        let reviews = part(Kind::Reviews, self.list(Kind::Reviews))?;
+        let claimable = part(Kind::Claimable, self.list(Kind::Claimable))?;
         if contents.keys.is_empty() {
             return Ok(None);
         }
@@ -141,35 +114,27 @@ impl<'a> Waiting<'a> {
     /// Returns true if messages wait that are older than the list shows, and may not be delivered. They are delivered
     /// in their order, so if one was, those before it were too.
     pub(super) fn hides_messages(&self, delivered: &BTreeSet<String>) -> Result<bool, Refusal> {
-        let Some(list) = &self.messages else { return Ok(false) };
+        let Some(list) = self.list(Kind::Messages) else { return Ok(false) };
         match list.newest.first() {
-            Some(oldest) if list.is_cut() => Ok(!delivered.contains(&key(MESSAGES, oldest)?)),
+            Some(oldest) if list.hidden() > 0 => {
+                Ok(!delivered.contains(&key(Kind::Messages, oldest)?))
+            }
             Some(_) | None => Ok(false),
         }
     }
 
     /// Forgets the keys of what does not wait any more, unless a list is cut: then it may.
     pub(super) fn retain(&self, delivered: &mut BTreeSet<String>) -> Result<(), Refusal> {
-        for (name, list) in self.lists() {
-            let Some(list) = list.as_ref().filter(|list| !list.is_cut()) else { continue };
-            let kept = keys(name, &list.newest)?;
-            delivered.retain(|key| !is_of(key, name) || kept.contains(key));
+        for kind in Kind::value_variants().iter().copied() {
+            let Some(list) = self.list(kind).filter(|list| list.hidden() == 0) else { continue };
+            let kept = keys(kind, &list.newest)?;
+            delivered.retain(|key| !is_of(key, kind) || kept.contains(key));
         }
         Ok(())
     }
 
     fn messages_count(&self) -> u64 {
-        self.messages.as_ref().map_or(0, |list| list.count)
-    }
-
-    const fn lists(&self) -> [(&'static str, &Option<List<'a>>); 5] {
-        [
-            (MESSAGES, &self.messages),
-            ("claimable", &self.claimable),
-            ("answers", &self.answers),
-            ("cancels", &self.cancels),
-            ("reviews", &self.reviews),
-        ]
+        self.list(Kind::Messages).map_or(0, |list| list.count)
     }
 }
 
@@ -184,30 +149,24 @@ impl Parcel<'_> {
     }
 }
 
-impl List<'_> {
-    fn is_cut(&self) -> bool {
-        self.count > self.newest.len() as u64
-    }
-}
-
 impl Contents {
     /// Takes entries of a list that were not delivered, while there is room.
     fn taken<'a>(
         &mut self,
-        name: &str,
-        list: &List<'a>,
+        kind: Kind,
+        list: &List<&'a RawValue>,
         delivered: &BTreeSet<String>,
-    ) -> Result<List<'a>, Refusal> {
+    ) -> Result<List<&'a RawValue>, Refusal> {
         let mut newest = Vec::new();
         for entry in &list.newest {
-            let key = key(name, entry)?;
+            let key = key(kind, entry)?;
             if delivered.contains(&key) {
                 continue;
             }
             let bytes = self.bytes.saturating_add(entry.get().len());
             let is_full = bytes > ENTRIES_BYTES_MAX && !self.keys.is_empty();
             if is_full || newest.len() >= ENTRIES_MAX {
-                self.is_whole &= name == MESSAGES;
+                self.is_whole &= kind == Kind::Messages;
                 break;
             }
             let thing = thing(entry)?;
@@ -215,7 +174,7 @@ impl Contents {
             if **at > *self.at {
                 self.at = at.to_string();
             }
-            if name == MESSAGES {
+            if kind == Kind::Messages {
                 self.messages.push((thing.seq, key.clone()));
             }
             self.bytes = bytes;
@@ -228,37 +187,41 @@ impl Contents {
 
 /// Returns the keys of messages on a page of their log.
 pub(super) fn message_keys(page: &[&RawValue]) -> Result<BTreeSet<String>, Refusal> {
-    keys(MESSAGES, page)
+    keys(Kind::Messages, page)
 }
 
 /// Returns true if a key is that of a message.
 pub(super) fn is_message(key: &str) -> bool {
-    is_of(key, MESSAGES)
+    is_of(key, Kind::Messages)
 }
 
 /// Returns true if a key is of something that `after` leaves out once it was delivered.
 pub(super) fn is_passing(key: &str) -> bool {
-    is_of(key, "claimable") || is_of(key, "answers")
+    is_of(key, Kind::Claimable) || is_of(key, Kind::Answers)
 }
 
-fn is_of(key: &str, name: &str) -> bool {
-    key.split(' ').next() == Some(name)
+fn is_of(key: &str, kind: Kind) -> bool {
+    key.split(' ').next() == Some(kind.name())
 }
 
-fn keys(name: &str, entries: &[&RawValue]) -> Result<BTreeSet<String>, Refusal> {
-    entries.iter().map(|entry| key(name, entry)).collect()
+fn keys(kind: Kind, entries: &[&RawValue]) -> Result<BTreeSet<String>, Refusal> {
+    entries.iter().map(|entry| key(kind, entry)).collect()
 }
 
 /// Returns the key of an entry: the same while it waits for the same reason. A session that was made again under its
 /// name has the same seqs at other times, and a claim that is renewed is a new revision.
-fn key(name: &str, entry: &RawValue) -> Result<String, Refusal> {
+fn key(kind: Kind, entry: &RawValue) -> Result<String, Refusal> {
     let Thing { seq, revision, at, cancel, in_review, .. } = thing(entry)?;
-    let mark = match (name, cancel, in_review) {
-        ("cancels", Some(moment), _) | ("reviews", _, Some(moment)) => moment.at.into_owned(),
-        (MESSAGES, ..) => at.into_owned(),
-        _ => revision.to_string(),
+    let mark = match (kind, cancel, in_review) {
+        (Kind::Cancels, Some(moment), _) | (Kind::Reviews, _, Some(moment)) => {
+            moment.at.into_owned()
+        }
+        (Kind::Messages, ..) => at.into_owned(),
+        (Kind::Cancels | Kind::Reviews | Kind::Answers | Kind::Claimable, ..) => {
+            revision.to_string()
+        }
     };
-    Ok(format!("{name} {seq} {mark}"))
+    Ok(format!("{} {seq} {mark}", kind.name()))
 }
 
 fn thing(entry: &RawValue) -> Result<Thing<'_>, Refusal> {

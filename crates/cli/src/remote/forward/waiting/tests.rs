@@ -80,10 +80,10 @@ fn a_thing_that_waits_again_has_another_key() {
         let text = format!(r#"{{"seq":1,"revision":5,"at":"T1",{members}"item":{{}}}}"#);
         RawValue::from_string(text).unwrap()
     };
-    assert_eq!(key("claimable", &entry("")).unwrap(), "claimable 1 5");
+    assert_eq!(key(Kind::Claimable, &entry("")).unwrap(), "claimable 1 5");
     let cancel = entry(r#""cancel":{"at":"T2","reason":"late"},"#);
-    assert_eq!(key("cancels", &cancel).unwrap(), "cancels 1 T2");
+    assert_eq!(key(Kind::Cancels, &cancel).unwrap(), "cancels 1 T2");
     let review = entry(r#""in_review":{"at":"T3"},"#);
-    assert_eq!(key("reviews", &review).unwrap(), "reviews 1 T3");
-    assert_eq!(key("messages", &entry("")).unwrap(), "messages 1 T1");
+    assert_eq!(key(Kind::Reviews, &review).unwrap(), "reviews 1 T3");
+    assert_eq!(key(Kind::Messages, &entry("")).unwrap(), "messages 1 T1");
 }
