@@ -228,3 +228,19 @@ describe("before the history that is kept, a timeline has the entries of the log
     assert.deepEqual(shown, [...new Set(shown)]);
   }
 });
+
+describe("a timeline that is left while it reads reports nothing", async (t) => {
+  const session = "left-early";
+  await t.server.post(board(session, "requests"), { request: "Open the report" }, as("HostAgent"));
+  await t.server.post(board(session, "purge"));
+  await t.server.post(board(session, "requests"), { request: "Print it" }, as("HostAgent"));
+  // Reads of the logs of before never end.
+  await t.page.route(/[?&]at=/, () => {});
+  const aborted = t.page.waitForEvent("requestfailed", (request) => /[?&]at=/.test(request.url()));
+  await t.go(`#/sessions/${session}/timeline`);
+  await group(t, "Print it").waitFor();
+  await t.page.keyboard.press("Home");
+  await t.go("#/sessions");
+  await aborted;
+  await t.page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+});

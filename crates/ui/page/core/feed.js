@@ -125,14 +125,16 @@ export class Feed {
     });
   }
 
+  /** Ends the feed with a problem. What a closed feed no longer waits for is none. */
   fail(error) {
-    if (this.aborter?.signal.aborted) return;
+    if (error.name === "AbortError") return false;
     batch(() => {
       this.loading.value = false;
       this.problem.value = error;
       this.state.value = "ended";
     });
     if (!(error instanceof Problem)) throw error;
+    return false;
   }
 
   /** Opens the feed again after it ended. */
@@ -186,7 +188,7 @@ export class Feed {
     return found;
   }
 
-  /** Loads a chunk of older commits. Returns false at the start. */
+  /** Loads a chunk of older commits. Returns false at the start, or if that failed. */
   async older() {
     if (this.atStart || this.busy) return false;
     this.busy = true;
@@ -203,6 +205,8 @@ export class Feed {
       }
       this.tell("start");
       return true;
+    } catch (error) {
+      return this.fail(error);
     } finally {
       this.busy = false;
     }
@@ -239,13 +243,19 @@ export class Feed {
         this.tell("end");
       });
       return true;
+    } catch (error) {
+      return this.fail(error);
     } finally {
       this.busy = false;
     }
   }
 
-  /** Moves the window so that it begins near a revision: a number, "start" or "end". */
-  async jump(to) {
+  /** Moves the window so that it begins near a revision: a number, "start" or "end". Returns false if that failed. */
+  jump(to) {
+    return this.move(to).then(() => true, (error) => this.fail(error));
+  }
+
+  async move(to) {
     if (to === "end") return this.loadEnd(this.aborter?.signal);
     const oldest = (await this.describe(this.aborter?.signal)).oldest_revision;
     const after = to === "start" ? oldest : Math.max(oldest, to - CHUNK / 2);

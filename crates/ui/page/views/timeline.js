@@ -173,9 +173,9 @@ function useOlder({ feed, scroller, shown, version }) {
       if (scrollTop < 1500 && !feed.atStart && feed.size < COMMITS_MAX) {
         // The browser keeps what is seen in its place, except at the very top.
         if (scrollTop < 2) element.scrollTop = 2;
-        feed.older().catch((error) => feed.fail(error));
+        feed.older();
       } else if (scrollHeight - scrollTop - clientHeight < 1500 && !feed.attached.peek()) {
-        feed.newer().catch((error) => feed.fail(error));
+        feed.newer();
       }
     };
     element.addEventListener("scroll", load, { passive: true });
@@ -189,13 +189,14 @@ function useOlder({ feed, scroller, shown, version }) {
 
 function useKeys(feed, scroller) {
   useEffect(() => {
+    const scroll = (end) => scroller.current?.scrollTo(0, end === "Home" ? 0 : scroller.current.scrollHeight);
     const key = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
       if (event.key === "e") expanded.value = !expanded.peek();
       else if (event.key === "j" || event.key === "k") move(scroller.current, event.key === "j" ? 1 : -1);
-      else if (event.key === "Home") feed.jump("start").then(() => (scroller.current.scrollTop = 0));
-      else if (event.key === "End" && !feed.attached.peek()) feed.jump("end").then(() => (scroller.current.scrollTop = scroller.current.scrollHeight));
-      else if (event.key === "End") scroller.current.scrollTop = scroller.current.scrollHeight;
+      else if (event.key === "Home") feed.jump("start").then((isThere) => isThere && scroll("Home"));
+      else if (event.key === "End" && !feed.attached.peek()) feed.jump("end").then((isThere) => isThere && scroll("End"));
+      else if (event.key === "End") scroll("End");
       else return;
       event.preventDefault();
     };
