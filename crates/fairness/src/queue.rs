@@ -28,7 +28,7 @@ pub enum Refused<T> {
 /// The reason no entry was returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Timeout, or no entry is waiting.
+    /// No entry is waiting.
     Nothing,
     /// The queue is closed and empty.
     Closed,
@@ -49,6 +49,8 @@ struct Lines<T> {
     waiting: usize,
     /// The virtual time of the entry taken last.
     now: Duration,
+    /// True if the next wait ends at once.
+    is_woken: bool,
     closed: bool,
 }
 
@@ -64,7 +66,8 @@ impl<T> Queue<T> {
     #[must_use]
     pub fn new(one_max: usize) -> Self {
         let entries_max = one_max + one_max.div_ceil(TIMES_FREE);
-        let lines = Lines { lines: HashMap::new(), waiting: 0, now: Duration::ZERO, closed: false };
+        let (lines, now) = (HashMap::new(), Duration::ZERO);
+        let lines = Lines { lines, waiting: 0, now, is_woken: false, closed: false };
         Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
     }
 
@@ -74,6 +77,17 @@ impl<T> Queue<T> {
     ///
     /// [`Refused`], with the entry.
     pub fn push(&self, client: Client, entry: T) -> Result<(), Refused<T>> {
+        self.push_quietly(client, entry)?;
+        self.came.notify_one();
+        Ok(())
+    }
+
+    /// Queues an entry that its sender takes out itself: nobody is woken.
+    ///
+    /// # Errors
+    ///
+    /// As for [`push`](Self::push).
+    pub fn push_quietly(&self, client: Client, entry: T) -> Result<(), Refused<T>> {
         let mut lines = self.lines.lock();
         if lines.closed {
             return Err(Refused::Closed(entry));
@@ -93,9 +107,12 @@ impl<T> Queue<T> {
         }
         line.entries.push_back(entry);
         lines.waiting += 1;
-        drop(lines);
-        self.came.notify_one();
         Ok(())
+    }
+
+    /// Returns true if no entry is waiting.
+    pub fn is_empty(&self) -> bool {
+        self.lines.lock().waiting == 0
     }
 
     /// Removes and returns the next entry with its client, without waiting.
@@ -107,29 +124,38 @@ impl<T> Queue<T> {
         self.lines.lock().pop()
     }
 
-    /// Waits for the next entry until a deadline, if there is one, and returns it with its client.
-    ///
-    /// # Errors
-    ///
-    /// [`Left`] on timeout, or if the queue is closed and empty.
-    pub fn pop(&self, until: Option<Instant>) -> Result<(Client, T), Left> {
-        let mut lines = self.lines.lock();
+    /// Waits for the next entry, and returns it with its client; `None` if the queue is closed and empty.
+    pub fn pop(&self) -> Option<(Client, T)> {
         loop {
-            match lines.pop() {
-                Err(Left::Nothing) => {}
-                found => return found,
-            }
-            let is_over = match until {
-                Some(until) => self.came.wait_until(&mut lines, until).timed_out(),
-                None => {
-                    self.came.wait(&mut lines);
-                    false
-                }
-            };
-            if is_over {
-                return lines.pop();
+            match self.try_pop() {
+                Ok(entry) => return Some(entry),
+                Err(Left::Closed) => return None,
+                Err(Left::Nothing) => self.wait(None),
             }
         }
+    }
+
+    /// Waits until an entry is waiting, the queue is closed, [`wake`](Self::wake) is called, or a deadline, if there is
+    /// one.
+    pub fn wait(&self, until: Option<Instant>) {
+        let mut lines = self.lines.lock();
+        while lines.waiting == 0 && !lines.closed && !lines.is_woken {
+            match until {
+                Some(until) => {
+                    if self.came.wait_until(&mut lines, until).timed_out() {
+                        break;
+                    }
+                }
+                None => self.came.wait(&mut lines),
+            }
+        }
+        lines.is_woken = false;
+    }
+
+    /// Ends the present wait, or the next one.
+    pub fn wake(&self) {
+        self.lines.lock().is_woken = true;
+        self.came.notify_one();
     }
 
     /// Puts an entry that was taken too early back to the front of its client's queue.

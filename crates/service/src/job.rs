@@ -1,7 +1,7 @@
 //! Jobs of the writer and their queue, bounded by number and bytes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -219,10 +219,12 @@ impl Default for JobQueue {
 impl JobQueue {
     /// Puts a job of this task's client into the queue.
     pub(crate) fn send(&self, job: Job) -> Result<(), ServiceError> {
-        self.jobs.push(Client::current(), job).map_err(|refused| match refused {
-            Refused::Full(_) => ServiceError::Overloaded,
-            Refused::Closed(_) => ServiceError::Stopping,
-        })
+        self.jobs.push(Client::current(), job).map_err(|unsent| refused(&unsent))
+    }
+
+    /// Puts a job of this task's client into the queue for a writer whose step the sender takes.
+    pub(crate) fn send_quietly(&self, job: Job) -> Result<(), ServiceError> {
+        self.jobs.push_quietly(Client::current(), job).map_err(|unsent| refused(&unsent))
     }
 
     /// Takes the room for a write of so many bytes.
@@ -237,13 +239,20 @@ impl JobQueue {
     }
 }
 
+fn refused(unsent: &Refused<Job>) -> ServiceError {
+    match unsent {
+        Refused::Full(_) => ServiceError::Overloaded,
+        Refused::Closed(_) => ServiceError::Stopping,
+    }
+}
+
 /// The writer's end of the queue. When dropped, by a panic too, it fails all waiting writes.
 pub(crate) struct JobReceiver(pub(crate) Arc<Queue<Job>>);
 
 impl JobReceiver {
-    /// Waits for the next job until this time.
-    pub(crate) fn next(&self, until: Option<Instant>) -> Result<(Client, Job), Left> {
-        self.0.pop(until)
+    /// Returns the next job, without waiting for one.
+    pub(crate) fn next(&self) -> Result<(Client, Job), Left> {
+        self.0.try_pop()
     }
 
     /// Returns the next write for a batch with writes of these clients, if one waits and may join.

@@ -64,7 +64,7 @@ impl Service {
         options: Options,
     ) -> Result<Self, LoadError> {
         let (service, writer) = Self::assemble(Deps::new(store, clock), policy, options)?;
-        writer.start(&service.inner.deps)?;
+        service.inner.writer.desk.start(writer, &service.inner.deps)?;
         Ok(service)
     }
 

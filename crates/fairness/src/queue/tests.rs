@@ -85,17 +85,32 @@ fn what_waits_at_the_end_is_still_given_out() {
     queue.push(client(1), 1).unwrap();
     queue.close();
     assert!(matches!(queue.push(client(1), 2), Err(Refused::Closed(2))));
-    assert_eq!(queue.pop(None).unwrap().1, 1);
-    assert_eq!(queue.pop(None), Err(Left::Closed));
+    assert_eq!(queue.pop().unwrap().1, 1);
+    assert_eq!(queue.pop(), None);
+    assert_eq!(queue.try_pop(), Err(Left::Closed));
+    queue.wait(None);
 }
 
 #[test]
 fn whoever_waits_is_woken() {
     let queue = Queue::new(10);
-    assert_eq!(queue.pop(Some(Instant::now())), Err(Left::Nothing));
+    queue.wait(Some(Instant::now()));
+    assert_eq!(queue.try_pop(), Err(Left::Nothing));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| queue.pop(None));
+        let waiting = scope.spawn(|| queue.pop());
         queue.push(client(1), 1).unwrap();
-        assert_eq!(waiting.join().unwrap(), Ok((client(1), 1)));
+        assert_eq!(waiting.join().unwrap(), Some((client(1), 1)));
+    });
+}
+
+#[test]
+fn a_wait_that_is_woken_early_ends_at_once() {
+    let queue = Queue::<u32>::new(10);
+    queue.wake();
+    queue.wait(None);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| queue.wait(None));
+        queue.wake();
+        waiting.join().unwrap();
     });
 }

@@ -239,7 +239,7 @@ impl Loader {
     }
 
     fn run(&self) {
-        while let Ok((client, session)) = self.shared.waiting.pop(None) {
+        while let Some((client, session)) = self.shared.waiting.pop() {
             self.answer(client, &session);
         }
     }

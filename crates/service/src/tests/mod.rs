@@ -13,6 +13,7 @@ mod flips;
 mod foreign;
 mod handle;
 mod heads;
+mod in_place;
 mod jump;
 mod panic;
 mod queue;

@@ -2,6 +2,7 @@
 
 use tokio::sync::oneshot;
 
+use super::desk::Desk;
 use crate::job::{Job, JobQueue, Pins, QUEUE_BYTES_MAX, Unwritten, WriteJob};
 use crate::sessions::session::{Pin, Published};
 use crate::{Reply, Service, ServiceError};
@@ -25,6 +26,7 @@ const COLD_TRIES_MAX: usize = 8;
 /// Entrance of the writer: its queue, and the turns of writes whose large values are made first.
 pub(crate) struct Entrance {
     pub(crate) queue: JobQueue,
+    pub(crate) desk: Desk,
     /// Bytes of values being prepared for the writer. The queue's room bounds the writes that wait for that.
     pub(crate) preparing: SharedPlaces,
     /// One write at a time prepares its values again.
@@ -37,6 +39,7 @@ impl Entrance {
     pub(crate) fn new(queue: JobQueue, qa_session: Option<SessionName>) -> Self {
         Self {
             queue,
+            desk: Desk::default(),
             preparing: SharedPlaces::new(PREPARING_BYTES_MAX, usize::MAX, Share::LeavesRest),
             preparing_again: SharedPlaces::new(1, usize::MAX, Share::All),
             qa_session,
@@ -64,7 +67,8 @@ impl Service {
             }
             let (reply, answer) = oneshot::channel();
             job.reply = Some(reply);
-            self.inner.writer.queue.send(Job::Write(job))?;
+            let Entrance { desk, queue, .. } = &self.inner.writer;
+            desk.hand_over(Job::Write(job), queue)?;
             // Without an answer the writer panicked with this write in its hands.
             match answer.await {
                 Ok(Err(Unwritten::Cold(back))) => job = back,

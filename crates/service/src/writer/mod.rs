@@ -2,9 +2,11 @@
 //!
 //! Commands are decided against staged boards, then one durable append stores the whole batch. Nothing is published or
 //! answered before that; rejections wait too, since a rejection may name a staged revision. A batch waits for no timer:
-//! the next one gathers during a sync. Between batches the writer expires values.
+//! the next one gathers during a sync. Between batches the writer expires values. A write that finds the writer idle
+//! takes its step itself ([`self::desk`]).
 
 mod batch;
+pub(crate) mod desk;
 pub(crate) mod entrance;
 mod expire;
 pub(crate) mod expiry_retries;
@@ -19,7 +21,6 @@ mod verdict;
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -105,18 +106,23 @@ pub(super) struct Writer {
     activity: Arc<Activity>,
     /// Told of new commits, unless there is no search.
     search: Option<Arc<Progress>>,
+    /// The end of the last step that did anything.
+    worked_at: Instant,
     /// The number of sessions that the batch creates.
     made: usize,
     /// The sessions whose boards are being loaded for their expiry.
     warming: HashMap<SessionName, Pin>,
 }
 
-/// The writer's next step.
-enum Next {
-    Job(Client, Job),
-    /// Something may have expired.
-    Sweep,
-    /// The queue is closed and empty.
+/// What the writer's thread does without a job.
+enum Rest {
+    /// It looks again at this time, since the store is not idle yet.
+    Pause(Instant),
+    /// It rests until this time, if there is one.
+    Idle(Option<Instant>),
+    /// It goes on, with a further job or work of the store.
+    Busy,
+    /// It ends: the queue is closed and empty.
     End,
 }
 
@@ -163,6 +169,7 @@ impl Writer {
             orphans: Arc::clone(&images.orphans),
             activity,
             search: searches.progress(),
+            worked_at: Instant::now(),
             made: 0,
             warming: HashMap::new(),
         };
@@ -170,35 +177,13 @@ impl Writer {
         (writer, entrance)
     }
 
-    /// Starts the thread.
-    pub(super) fn start(self, deps: &Deps) -> io::Result<()> {
-        let jobs = Arc::clone(&self.jobs.0);
-        deps.threads.start_vital("writer", move || jobs.close(), || self.run())
-    }
-
-    /// Works until the queue is closed and empty.
-    fn run(mut self) {
-        loop {
-            self.sweep(Cold::Ask);
-            match self.next() {
-                Next::Job(client, job) => self.work(client, job),
-                Next::Sweep => {}
-                Next::End => return,
-            }
-        }
-    }
-
-    /// Takes the step that a busy writer takes next, without waiting. Returns false if there was none.
-    #[cfg(test)]
-    pub(super) fn step(&mut self) -> bool {
+    /// Takes a step: expires what is due, then does the next job if there is one.
+    pub(super) fn step(&mut self) -> Result<(), Left> {
         self.sweep(Cold::Ask);
-        match self.jobs.next(Some(Instant::now())) {
-            Ok((client, job)) => {
-                self.work(client, job);
-                true
-            }
-            Err(Left::Nothing | Left::Closed) => false,
-        }
+        let (client, job) = self.jobs.next()?;
+        self.work(client, job);
+        self.worked_at = Instant::now();
+        Ok(())
     }
 
     fn work(&mut self, client: Client, job: Job) {
@@ -213,23 +198,19 @@ impl Writer {
         }
     }
 
-    fn next(&self) -> Next {
+    /// Without a job, lets an idle store do its own work.
+    fn rest(&mut self) -> Rest {
+        let (now, left) = (Instant::now(), self.until_due());
         // Between two writes of a burst the store is not idle: its own work would delay the next write.
-        let (begun, left) = (Instant::now(), self.until_due());
-        match self.jobs.next(Some(begun + left.unwrap_or(IDLE_AFTER).min(IDLE_AFTER))) {
-            Ok((client, job)) => return Next::Job(client, job),
-            Err(Left::Closed) => return Next::End,
-            Err(Left::Nothing) => {}
+        let idle_at = self.worked_at + IDLE_AFTER;
+        if now < idle_at {
+            return Rest::Pause(left.map_or(idle_at, |left| idle_at.min(now + left)));
         }
         if self.store.embedded().is_some_and(EmbeddedStore::idle) {
-            return Next::Sweep;
+            self.worked_at = Instant::now();
+            return Rest::Busy;
         }
-        let rest = left.map(|left| left.saturating_sub(begun.elapsed()).min(SWEEP_EVERY));
-        match self.jobs.next(rest.map(|rest| Instant::now() + rest)) {
-            Ok((client, job)) => Next::Job(client, job),
-            Err(Left::Nothing) => Next::Sweep,
-            Err(Left::Closed) => Next::End,
-        }
+        Rest::Idle(left.map(|left| now + left.min(SWEEP_EVERY)))
     }
 
     fn batch(&mut self, client: Client, first: Box<WriteJob>) {

@@ -147,7 +147,7 @@ impl Simulation {
             match self.chance.below(100) {
                 0..=29 if running.pending.len() < PENDING_MAX => self.begin(&mut running),
                 0..=54 => {
-                    let worked = running.writer.step();
+                    let worked = running.writer.step().is_ok();
                     self.told(format!("writer {worked}"));
                 }
                 55..=60 => {
