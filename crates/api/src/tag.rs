@@ -1,11 +1,13 @@
 //! Entity tags: a resource's state, and its rendering.
 //!
-//! The state stands for the resource's last change; a rendering follows after a dash. Tags include the store's epoch
-//! and the session's identity, so none matches across a deletion or a restored backup.
+//! The state stands for the resource's last change; a rendering follows after a dash. Tags depend on the store's epoch
+//! and the session's identity, so none matches across a deletion or a restored backup. The hash is `SipHash` with the epoch
+//! as its key: whoever does not know the epoch can make no tag.
 
 use std::fmt;
+use std::hash::Hasher as _;
 
-use sha2::{Digest as _, Sha256};
+use siphasher::sip::SipHasher13;
 
 use crate::push;
 use blackboard_board::{
@@ -80,11 +82,11 @@ impl fmt::Display for Resource {
 }
 
 /// Text that is hashed as it is written.
-struct Hashed<'a>(&'a mut Sha256);
+struct Hashed(SipHasher13);
 
-impl fmt::Write for Hashed<'_> {
+impl fmt::Write for Hashed {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text);
+        self.0.write(text.as_bytes());
         Ok(())
     }
 }
@@ -137,7 +139,8 @@ impl Tag {
         if shown.is_empty() && format.is_empty() {
             return self;
         }
-        let rendering = short_hash(&[shown.as_bytes(), format.as_bytes()]) & 0xffff_ffff;
+        let parts = [shown.as_bytes(), format.as_bytes()];
+        let rendering = hash_of(SipHasher13::new(), &parts) & 0xffff_ffff;
         Self(format!("{}-{rendering:08x}\"", self.0.trim_end_matches('"')))
     }
 
@@ -148,7 +151,7 @@ impl Tag {
 
     /// Returns the tag of an answer without a revision, by a hash of its bytes.
     pub fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
-        Self(format!("\"{:016x}\"", short_hash(&[&epoch.0.to_be_bytes(), bytes])))
+        Self(format!("\"{:016x}\"", hash_of(keyed(epoch), &[bytes])))
     }
 
     /// Restores a tag from the text of an earlier answer.
@@ -178,28 +181,26 @@ impl Tag {
 /// Writes a state. The hash includes the revision, so that no tag can be derived from another one.
 fn write_state(epoch: Epoch, version: Version, resource: &Resource, out: &mut String) {
     let changed = version.changed.0;
-    // All parts but the last have a fixed length, so that no two sequences have the same bytes. Mostly
-    // they fit into one block of the hash.
-    let mut hash = Sha256::new();
-    hash.update(epoch.0.to_be_bytes());
-    hash.update(version.session.0.as_bytes());
-    hash.update(changed.to_be_bytes());
-    push(&mut Hashed(&mut hash), format_args!("{resource}"));
-    push(out, format_args!("{changed:x}.{:016x}", shortened(hash)));
+    // All parts but the last have a fixed length, so that no two sequences have the same bytes.
+    let mut hash = keyed(epoch);
+    hash.write(version.session.0.as_bytes());
+    hash.write(&changed.to_be_bytes());
+    let mut hashed = Hashed(hash);
+    push(&mut hashed, format_args!("{resource}"));
+    push(out, format_args!("{changed:x}.{:016x}", hashed.0.finish()));
 }
 
-fn short_hash(parts: &[&[u8]]) -> u64 {
-    let mut hash = Sha256::new();
+fn keyed(epoch: Epoch) -> SipHasher13 {
+    SipHasher13::new_with_key(&epoch.0.to_be_bytes())
+}
+
+/// Returns the hash of parts with their lengths, so that no two sequences have the same bytes.
+fn hash_of(mut hash: SipHasher13, parts: &[&[u8]]) -> u64 {
     for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
+        hash.write(&(part.len() as u64).to_be_bytes());
+        hash.write(part);
     }
-    shortened(hash)
-}
-
-fn shortened(hash: Sha256) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    hash.finish()
 }
 
 /// Returns the version that a tag of this resource stands for; `None` for any other tag.
