@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::fs::FsWord;
 
 use super::reserve::Reserve;
@@ -18,6 +20,12 @@ pub(crate) const SPARE_BYTES: u64 = 1 << 20;
 /// Multiple of the reserve below which its file is allocated. With more free space, no other program fills the disk
 /// soon.
 const NEAR_TIMES: u64 = 16;
+
+/// The time for which a look at the disk counts: lone writes would look a thousand times a second.
+const LOOK_COUNTS_FOR: Duration = Duration::from_millis(20);
+
+/// The fraction of the room (one in so many) that writes may take until the next look.
+const UNSEEN_PART: u64 = 16;
 
 /// The numbers of btrfs, bcachefs and ZFS (statfs(2)).
 const COPYING: [FsWord; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
@@ -74,6 +82,8 @@ pub(crate) struct Room {
     reserve: Option<Reserve>,
     /// Bytes by which the database may still grow from the write-ahead log.
     owed: AtomicU64,
+    /// The time until which the last look counts, and the bytes that may be written until then without another.
+    unseen: Mutex<Option<(Instant, u64)>>,
 }
 
 /// Free space and size of a disk, in bytes.
@@ -95,26 +105,42 @@ impl Room {
             Some(reserve)
         };
         let SqliteOptions { free_bytes_min, free_part, .. } = options;
-        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve, owed: AtomicU64::new(0) }
+        Self { reserve, ..Self::of(dir, free_bytes_min, free_part) }
     }
 
     /// Creates the room of a read-only store.
     pub(crate) fn read_only(dir: &Path) -> Self {
-        let (dir, owed) = (dir.to_owned(), AtomicU64::new(0));
-        Self { dir, free_bytes_min: 0, free_part: 1, reserve: None, owed }
+        Self::of(dir, 0, 1)
     }
 
     /// Creates the room of a copy in another directory, with the same limits and no reserve.
     pub(crate) fn for_copy_in(&self, dir: &Path) -> Self {
-        let Self { free_bytes_min, free_part, .. } = *self;
-        let owed = AtomicU64::new(0);
-        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve: None, owed }
+        Self::of(dir, self.free_bytes_min, self.free_part)
+    }
+
+    fn of(dir: &Path, free_bytes_min: u64, free_part: u64) -> Self {
+        let (dir, owed, unseen) = (dir.to_owned(), AtomicU64::new(0), Mutex::default());
+        Self { dir, free_bytes_min, free_part, reserve: None, owed, unseen }
     }
 
     /// Returns true if the reserve stays whole after this many more bytes.
     pub(crate) fn is_for(&self, bytes: u64) -> bool {
+        let mut unseen = self.unseen.lock();
+        if let Some((until, left)) = &mut *unseen
+            && bytes <= *left
+            && Instant::now() < *until
+        {
+            *left -= bytes;
+            return true;
+        }
+        *unseen = None;
         // A disk that does not report its free space may still be written to; the write itself will tell.
-        self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
+        let Some(disk) = self.disk() else { return true };
+        let Some(room) = self.left(disk).checked_sub(self.kept(disk).saturating_add(bytes)) else {
+            return false;
+        };
+        *unseen = Some((Instant::now() + LOOK_COUNTS_FOR, room / UNSEEN_PART));
+        true
     }
 
     /// Returns the free space and the reserve.
