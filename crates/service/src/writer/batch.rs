@@ -1,4 +1,4 @@
-//! One batch: the staged sessions, the verdicts on its writes, and the outcomes of its runs.
+//! One batch: the staged sessions with the verdicts on their writes, and the outcomes of its runs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,21 @@ use crate::job::WriteJob;
 use blackboard_board::SessionName;
 use blackboard_store::{Outcome, Run};
 
+/// A session's part of a batch.
+pub(crate) struct Part {
+    pub(crate) name: SessionName,
+    pub(crate) staging: Staging,
+    pub(crate) verdicts: Verdicts,
+}
+
 /// The sessions that a batch touches, and its writes.
 #[derive(Default)]
 pub(crate) struct Batch {
-    pub(crate) staged: HashMap<SessionName, Staging>,
-    pub(crate) verdicts: HashMap<SessionName, Verdicts>,
+    parts: Vec<Part>,
+    /// The place of each session's part.
+    places: HashMap<SessionName, usize>,
+    /// The part that was asked for last: nearly all steps of a write ask for the same one.
+    latest: usize,
     /// The sessions whose parts are stored all or none.
     pub(crate) links: Links,
     /// The number of writes.
@@ -23,32 +33,90 @@ pub(crate) struct Batch {
 /// A batch whose runs are ready to be appended, or have been.
 #[derive(Default)]
 pub(crate) struct Written {
-    /// The sessions of the runs, in their order.
-    pub(crate) parts: Vec<(SessionName, Staging)>,
+    /// The parts of the runs, in their order.
+    pub(crate) parts: Vec<Part>,
     pub(crate) runs: Vec<Run>,
     /// The outcome of each run.
     pub(crate) outcomes: Vec<Outcome>,
-    /// The sessions without a run.
-    pub(crate) idle: Vec<SessionName>,
-    pub(crate) verdicts: HashMap<SessionName, Verdicts>,
+    /// The parts without a run.
+    pub(crate) idle: Vec<Part>,
     pub(crate) links: Links,
 }
 
 /// Writes whose verdicts are void: another server's commits came between.
 #[derive(Default)]
 pub(crate) struct Void {
-    /// The sessions that they touch.
+    /// The names of the sessions that they touch.
     pub(crate) names: Vec<SessionName>,
     /// The writes with their void verdicts, in the order of the batch.
     pub(crate) verdicts: Verdicts,
 }
 
+impl Part {
+    /// A part without a write yet.
+    pub(crate) fn of(name: SessionName, staging: Staging) -> Self {
+        Self { name, staging, verdicts: Verdicts::new() }
+    }
+}
+
 impl Batch {
-    /// Adds a write with its verdict.
-    pub(crate) fn add(&mut self, mut job: Box<WriteJob>, verdict: Verdict) {
+    /// Returns a session's part, which begins with what `begin` stages.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places are those of parts, which are never removed"
+    )]
+    pub(crate) fn part(
+        &mut self,
+        name: &SessionName,
+        begin: impl FnOnce() -> Staging,
+    ) -> &mut Part {
+        let place = self.place(name).unwrap_or_else(|| self.push(Part::of(name.clone(), begin())));
+        self.latest = place;
+        &mut self.parts[place]
+    }
+
+    /// Returns a session's part if the batch touches the session already.
+    pub(crate) fn touched(&self, name: &SessionName) -> Option<&Part> {
+        self.parts.get(self.place(name)?)
+    }
+
+    /// Adds the part of a session that the batch did not touch, and returns its place.
+    pub(crate) fn push(&mut self, part: Part) -> usize {
+        let place = self.parts.len();
+        self.places.insert(part.name.clone(), place);
+        self.parts.push(part);
+        place
+    }
+
+    /// Returns the number of sessions that it touches.
+    pub(crate) fn sessions(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Adds a write with its verdict to its session's part.
+    pub(crate) fn add(
+        &mut self,
+        mut job: Box<WriteJob>,
+        verdict: Verdict,
+        begin: impl FnOnce() -> Staging,
+    ) {
         job.place = self.writes;
         self.writes += 1;
-        self.verdicts.entry(job.session().clone()).or_default().push((job, verdict));
+        let name = job.session().clone();
+        self.part(&name, begin).verdicts.push((job, verdict));
+    }
+
+    /// Takes the parts and the links apart.
+    pub(crate) fn into_parts(self) -> (Vec<Part>, Links) {
+        (self.parts, self.links)
+    }
+
+    fn place(&self, name: &SessionName) -> Option<usize> {
+        match self.parts.get(self.latest) {
+            Some(part) if part.name == *name => Some(self.latest),
+            Some(_) => self.places.get(name).copied(),
+            None => None,
+        }
     }
 }
 
@@ -56,9 +124,9 @@ impl Written {
     /// Gives linked runs a common group.
     pub(crate) fn group(&mut self) {
         let mut groups: HashMap<&SessionName, u32> = HashMap::new();
-        for ((name, _), run) in self.parts.iter().zip(&mut self.runs) {
+        for (part, run) in self.parts.iter().zip(&mut self.runs) {
             let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
-            run.group = Some(*groups.entry(self.links.root(name)).or_insert(next));
+            run.group = Some(*groups.entry(self.links.root(&part.name)).or_insert(next));
         }
     }
 
@@ -70,25 +138,25 @@ impl Written {
         }
         let met = self.parts.iter().zip(&self.outcomes).filter(|(_, outcome)| is_void(outcome));
         let roots: HashSet<SessionName> =
-            met.map(|((name, _), _)| self.links.root(name).clone()).collect();
-        let belongs = |name: &SessionName| roots.contains(self.links.root(name));
-        let mut void = Void::default();
-        let (mut parts, mut outcomes) = (Vec::new(), Vec::new());
-        for ((name, staging), outcome) in self.parts.drain(..).zip(self.outcomes.drain(..)) {
-            if belongs(&name) {
-                void.names.push(name);
+            met.map(|(part, _)| self.links.root(&part.name).clone()).collect();
+        let belongs = |part: &Part| roots.contains(self.links.root(&part.name));
+        let (mut void, mut parts, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+        for (part, outcome) in self.parts.drain(..).zip(self.outcomes.drain(..)) {
+            if belongs(&part) {
+                void.push(part);
             } else {
-                parts.push((name, staging));
+                parts.push(part);
                 outcomes.push(outcome);
             }
         }
-        let (linked, idle) = self.idle.drain(..).partition(belongs);
-        void.names.extend::<Vec<_>>(linked);
+        let (linked, idle): (Vec<_>, _) = self.idle.drain(..).partition(belongs);
+        void.extend(linked);
         (self.parts, self.outcomes, self.idle) = (parts, outcomes, idle);
-        let verdicts = void.names.iter().filter_map(|name| self.verdicts.remove(name));
-        void.verdicts = verdicts.flatten().collect();
-        void.verdicts.sort_by_key(|(job, _)| job.place);
-        void
+        let (names, verdicts): (_, Vec<_>) =
+            void.into_iter().map(|part| (part.name, part.verdicts)).unzip();
+        let mut verdicts: Verdicts = verdicts.into_iter().flatten().collect();
+        verdicts.sort_by_key(|(job, _)| job.place);
+        Void { names, verdicts }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::batch::Batch;
+use super::batch::{Batch, Part};
 use super::staging::Staging;
 use super::{SWEEP_EVERY, Writer, expire};
 use crate::sessions::session::{Pin, Session};
@@ -108,10 +108,10 @@ impl Writer {
                 self.retries.forget(&name);
                 self.deadlines.set(&name, staging.board().next_due());
             } else {
-                batch.staged.insert(name, staging);
+                batch.push(Part::of(name, staging));
             }
         }
-        let tried = batch.staged.len() + failed.len();
+        let tried = batch.sessions() + failed.len();
         failed.extend(self.commit(batch));
         failed.iter().for_each(|name| self.postpone(name));
         if tried > 0 && failed.len() == tried {

@@ -100,13 +100,13 @@ impl Writer {
         let mut batch = Batch::default();
         for (job, _) in verdicts {
             let reading = self.clock.read();
-            let verdict = if self.staging(&mut batch.staged, job.session(), reading).is_closed() {
+            let verdict = if self.staging(&mut batch, job.session(), reading).is_closed() {
                 // The session was deleted in this batch; its caller queues the write for the next one.
                 Verdict::Cold
             } else {
                 self.decide(&mut batch, &job, reading)
             };
-            batch.add(job, verdict);
+            self.add(&mut batch, job, verdict);
         }
         self.runs(batch)
     }

@@ -22,8 +22,7 @@ impl Writer {
     ) -> Option<Verdict> {
         let (session, key) = job.fork_key.as_ref()?;
         batch.links.link(job.session(), session);
-        match recall(self.staging(&mut batch.staged, session, reading).board(), key, reading.due())
-        {
+        match recall(self.staging(batch, session, reading).board(), key, reading.due()) {
             Ok(answer) => answer.map(Verdict::Recalled),
             Err(error) => Some(Verdict::Failed(error)),
         }
@@ -41,7 +40,7 @@ impl Writer {
             return;
         };
         let Some(answer) = job.keep.as_ref().and_then(|keep| keep(receipt)) else { return };
-        let staging = self.staging(&mut batch.staged, session, reading);
+        let staging = self.staging(batch, session, reading);
         if staging.is_closed() || staging.board().life().is_none() {
             return;
         }

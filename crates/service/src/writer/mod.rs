@@ -46,7 +46,7 @@ use super::sessions::session::{Pin, Published, Session};
 use super::sessions::tombstones::Tombstones;
 use super::watch::Watches;
 use super::watch::waker::{Channels, Notice, WakeUp, WakeUps, owner_of};
-use batch::{Batch, Written};
+use batch::{Batch, Part, Written};
 use blackboard_board::{
     Commit, Extent, Item, Moment, Nonce, Policy, Rejected, Revision, SessionId, SessionName,
     Timestamp,
@@ -221,7 +221,7 @@ impl Writer {
         while let Some((client, mut job)) = next.take() {
             // One reading serves expiry and decision, or something could expire between them.
             let reading = self.clock.read();
-            if self.staging(&mut batch.staged, job.session(), reading).is_closed() {
+            if self.staging(&mut batch, job.session(), reading).is_closed() {
                 // The session was deleted in this batch; later writes meet a new one in the next batch.
                 self.jobs.put_back(client, job);
                 break;
@@ -233,7 +233,7 @@ impl Writer {
             let lap = laps.lap();
             work += lap;
             self.jobs.charge(client, lap, verdict.bytes());
-            batch.add(job, verdict);
+            self.add(&mut batch, job, verdict);
             let is_short = work < BATCH_WORK_MAX;
             if clients.len() < BATCH_COMMANDS_MAX && bytes < BATCH_BYTES_MAX && is_short {
                 next = self.jobs.join(&clients);
@@ -249,12 +249,12 @@ impl Writer {
             return Verdict::Failed(ServiceError::FailedOver);
         }
         let name = job.session();
-        if self.is_undecidable(&mut batch.staged, job, reading) {
+        if self.is_undecidable(batch, job, reading) {
             return Verdict::Cold;
         }
         let qa_pairs = self.qa_pairs(batch, name, reading);
         let verdict = self.recall_by_fork_key(batch, job, reading).unwrap_or_else(|| {
-            let staging = self.staging(&mut batch.staged, name, reading);
+            let staging = self.staging(batch, name, reading);
             self.stage(staging, job, reading, &qa_pairs)
         });
         self.keep_fork_key(batch, job, &verdict, reading);
@@ -264,32 +264,37 @@ impl Writer {
 
     /// Returns true if a board that the write touches is not in memory, since the session was created while the write
     /// waited, so that no pin held it; or if the large values were made for another board.
-    fn is_undecidable(
-        &self,
-        staged: &mut HashMap<SessionName, Staging>,
-        job: &WriteJob,
-        reading: Reading,
-    ) -> bool {
-        let staging = self.staging(staged, job.session(), reading);
+    fn is_undecidable(&self, batch: &mut Batch, job: &WriteJob, reading: Reading) -> bool {
+        let staging = self.staging(batch, job.session(), reading);
         if staging.is_cold() || !job.prepared.fits(staging.board()) {
             return true;
         }
         let source = job.fork_key.as_ref().map(|(name, _)| name);
         let mut linked = source.into_iter().chain(self.qa_session.as_ref().map(|qa| &qa.name));
-        linked.any(|name| self.staging(staged, name, reading).is_cold())
+        linked.any(|name| self.staging(batch, name, reading).is_cold())
     }
 
     /// Returns a session's part of the batch, with expired values removed.
     pub(super) fn staging<'a>(
         &self,
-        staged: &'a mut HashMap<SessionName, Staging>,
+        batch: &'a mut Batch,
         name: &SessionName,
         reading: Reading,
     ) -> &'a mut Staging {
-        let begin = || Staging::of(self.directory.get(name).as_ref(), &self.loader);
-        let staging = staged.entry(name.clone()).or_insert_with(begin);
+        let staging = &mut batch.part(name, || self.published(name)).staging;
         expire(staging, reading.due(), usize::MAX);
         staging
+    }
+
+    /// Returns a session's part of a batch that begins.
+    fn published(&self, name: &SessionName) -> Staging {
+        Staging::of(self.directory.get(name).as_ref(), &self.loader)
+    }
+
+    /// Adds a decided write to its batch.
+    pub(super) fn add(&self, batch: &mut Batch, job: Box<WriteJob>, verdict: Verdict) {
+        let name = job.session().clone();
+        batch.add(job, verdict, || self.published(&name));
     }
 
     /// Decides and stages a write. A panic fails this write alone, since nothing of it was staged.
@@ -372,17 +377,18 @@ impl Writer {
 
     /// Takes the runs out of a batch.
     pub(super) fn runs(&self, batch: Batch) -> Written {
-        let Batch { staged, verdicts, links, .. } = batch;
-        let mut written = Written { verdicts, links, ..Written::default() };
+        let (parts, links) = batch.into_parts();
+        let mut written = Written { links, ..Written::default() };
         let is_shared = self.store.shared().is_some();
-        for (name, mut staging) in staged {
-            match staging.take_run() {
+        for mut part in parts {
+            match part.staging.take_run() {
                 Some(mut run) => {
-                    run.row = if is_shared { staging.row(&name).map(Box::new) } else { None };
+                    run.row =
+                        if is_shared { part.staging.row(&part.name).map(Box::new) } else { None };
                     written.runs.push(run);
-                    written.parts.push((name, staging));
+                    written.parts.push(part);
                 }
-                None => written.idle.push(name),
+                None => written.idle.push(part),
             }
         }
         if !written.links.are_none() {
@@ -394,30 +400,29 @@ impl Writer {
     /// Publishes and answers once the outcome of each run is known. `tries` counts the conflicts of its writes so far.
     pub(super) fn conclude(&mut self, mut written: Written, tries: usize) -> Vec<SessionName> {
         // All is published before the first answer, since a write may touch two sessions.
-        for ((name, staging), outcome) in written.parts.iter_mut().zip(&written.outcomes) {
+        for (part, outcome) in written.parts.iter_mut().zip(&written.outcomes) {
             if *outcome == Outcome::Appended {
-                self.publish(name, staging);
+                self.publish(&part.name, &mut part.staging);
             }
         }
         let void = written.take_conflicts();
-        let Written { parts, idle, mut verdicts, outcomes, .. } = written;
-        let mut refused = Vec::new();
-        for ((name, staging), outcome) in parts.iter().zip(&outcomes) {
-            let verdicts = verdicts.remove(name).unwrap_or_default();
-            if *outcome == Outcome::Full && staging.may_shrink() && !verdicts.is_empty() {
-                refused.push((name.clone(), verdicts));
+        let Written { parts, idle, outcomes, .. } = written;
+        let (mut refused, mut failed) = (Vec::new(), Vec::new());
+        for (Part { name, staging, verdicts }, outcome) in parts.into_iter().zip(outcomes) {
+            if outcome != Outcome::Appended {
+                failed.push(name.clone());
+            }
+            if outcome == Outcome::Full && staging.may_shrink() && !verdicts.is_empty() {
+                refused.push((name, verdicts));
             } else {
-                answer(verdicts, Some(*outcome));
+                answer(verdicts, Some(outcome));
             }
         }
         // They may depend on another session's part of the batch.
-        idle.iter().for_each(|name| answer(verdicts.remove(name).unwrap_or_default(), None));
+        idle.into_iter().for_each(|part| answer(part.verdicts, None));
         if !refused.is_empty() {
             self.decide_again(refused);
         }
-        let failed = parts.into_iter().zip(&outcomes);
-        let failed = failed.filter(|(_, outcome)| **outcome != Outcome::Appended);
-        let mut failed: Vec<_> = failed.map(|((name, _), _)| name).collect();
         if !void.is_empty() {
             failed.extend(self.decide_on_new_heads(void, tries));
         }
@@ -442,8 +447,7 @@ impl Writer {
                 };
                 decided.push((job, verdict));
             }
-            batch.verdicts.insert(name.clone(), decided);
-            batch.staged.insert(name, staging);
+            batch.push(Part { name, staging, verdicts: decided });
         }
         self.commit(batch);
     }

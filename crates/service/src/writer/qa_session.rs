@@ -2,6 +2,8 @@
 //!
 //! A new session begins with the last of these. The answer and its copy are one durable batch.
 
+use std::sync::Arc;
+
 use super::Writer;
 use super::batch::Batch;
 use super::verdict::Verdict;
@@ -23,15 +25,15 @@ impl Writer {
         reading: Reading,
     ) -> Vec<Item> {
         let Some(QaSession { name: gathered, last }) = &self.qa_session else { return Vec::new() };
-        let exists = batch.staged.get(name).is_some_and(|staging| staging.board().life().is_some());
+        let exists = batch.touched(name).is_some_and(|part| part.staging.board().life().is_some());
         if exists || name == gathered {
             return Vec::new();
         }
-        let staging = self.staging(&mut batch.staged, gathered, reading);
-        if !staging.is_idle() {
+        let staging = self.staging(batch, gathered, reading);
+        let (is_idle, board) = (staging.is_idle(), Arc::clone(staging.board()));
+        if !is_idle {
             batch.links.link(name, gathered);
         }
-        let board = staging.board();
         let Some(log) = board.log(&LogName::Questions) else { return Vec::new() };
         let skipped = log.len().saturating_sub(last.unwrap_or(usize::MAX));
         log.iter()
@@ -62,7 +64,7 @@ impl Writer {
         let command = Command::Log(LogName::Questions, LogCommand::Append { items });
         let job = WriteJob::of(Write { session: name.clone(), terms, command });
         batch.links.link(&answered_in, &name);
-        let staging = self.staging(&mut batch.staged, &name, reading);
+        let staging = self.staging(batch, &name, reading);
         let refused = if staging.is_closed() {
             Some("it was deleted just now")
         } else {

@@ -11,7 +11,7 @@ use blackboard_store::{SqliteOptions, SqliteStore, SyncLevel};
 
 fn start(dir: &std::path::Path, last: Option<usize>) -> Service {
     let options = SqliteOptions { sync: SyncLevel::Normal, free_bytes_min: 0, free_part: 1 };
-    let store = std::sync::Arc::new(SqliteStore::open(dir, options).unwrap());
+    let store = Arc::new(SqliteStore::open(dir, options).unwrap());
     let qa = QaSession { name: name("qa"), last };
     let options = Options { qa_session: Some(qa), ..Options::default() };
     Service::start_with(store, POLICY, Clock::system(), options).unwrap()
