@@ -3,7 +3,7 @@
 //! Each client's entries stay in order. The next entry belongs to the client whose entries took least of the thread so
 //! far; a new client begins level with the others (start-time fair queueing: Goyal, Vin and Cheng, 1996).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -45,7 +45,7 @@ pub struct Queue<T> {
 
 #[derive(Debug)]
 struct Lines<T> {
-    lines: HashMap<Client, Line<T>>,
+    lines: BTreeMap<Client, Line<T>>,
     waiting: usize,
     /// The virtual time of the entry taken last.
     now: Duration,
@@ -66,7 +66,7 @@ impl<T> Queue<T> {
     #[must_use]
     pub fn new(one_max: usize) -> Self {
         let entries_max = one_max + one_max.div_ceil(TIMES_FREE);
-        let (lines, now) = (HashMap::new(), Duration::ZERO);
+        let (lines, now) = (BTreeMap::new(), Duration::ZERO);
         let lines = Lines { lines, waiting: 0, now, is_woken: false, closed: false };
         Self { entries_max, lines: Mutex::new(lines), came: Condvar::new() }
     }

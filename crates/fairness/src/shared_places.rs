@@ -4,7 +4,7 @@
 //! is a quarter larger than one client's share. A client takes more only while it holds at most four times the free
 //! rest, so that some is always left (dynamic thresholds: Choudhury and Hahne, 1998).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ struct State {
     waiting: usize,
     /// A counter of requests and releases, by which clients are ordered.
     ticks: u64,
-    clients: HashMap<Client, Use>,
+    clients: BTreeMap<Client, Use>,
 }
 
 /// A client that holds units or waits for some.
