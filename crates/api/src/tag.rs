@@ -18,6 +18,9 @@ use blackboard_board::{
 /// The parameters that decide when a rendering is shown, not what it shows.
 const OF_WAITING: [&str; 3] = ["min_revision=", "wait=", "until="];
 
+/// The number of hexadecimal digits of a hash.
+const HASH_DIGITS: usize = 16;
+
 /// The capacity that most tags fit into.
 const TAG_BYTES: usize = 48;
 
@@ -63,8 +66,14 @@ impl fmt::Display for Resource {
         match self {
             Self::Session => f.write_str("session"),
             Self::Blackboard => f.write_str("blackboard"),
-            Self::Log(log) => write!(f, "log {log}"),
-            Self::Entry(log, seq) => write!(f, "entry {seq} of {log}"),
+            // Every append names a log and an entry: written without a second formatter.
+            Self::Log(log) => f.write_str("log ").and_then(|()| log.fmt(f)),
+            Self::Entry(log, seq) => {
+                f.write_str("entry ")?;
+                seq.fmt(f)?;
+                f.write_str(" of ")?;
+                log.fmt(f)
+            }
             Self::Image(seq) => write!(f, "image {seq}"),
             Self::Blob(sha256) => write!(f, "blob {sha256}"),
             Self::Prompt => f.write_str("prompt"),
@@ -151,7 +160,11 @@ impl Tag {
 
     /// Returns the tag of an answer without a revision, by a hash of its bytes.
     pub fn of_bytes(epoch: Epoch, bytes: &[u8]) -> Self {
-        Self(format!("\"{:016x}\"", hash_of(keyed(epoch), &[bytes])))
+        let mut text = String::with_capacity(TAG_BYTES);
+        text.push('"');
+        push_hex(&mut text, hash_of(keyed(epoch), &[bytes]), HASH_DIGITS);
+        text.push('"');
+        Self(text)
     }
 
     /// Restores a tag from the text of an earlier answer.
@@ -187,7 +200,18 @@ fn write_state(epoch: Epoch, version: Version, resource: &Resource, out: &mut St
     hash.write(&changed.to_be_bytes());
     let mut hashed = Hashed(hash);
     push(&mut hashed, format_args!("{resource}"));
-    push(out, format_args!("{changed:x}.{:016x}", hashed.0.finish()));
+    push_hex(out, changed, 1);
+    out.push('.');
+    push_hex(out, hashed.0.finish(), HASH_DIGITS);
+}
+
+/// Appends a number in hexadecimal, with zeros before it if it has fewer digits than these.
+fn push_hex(out: &mut String, number: u64, digits_min: usize) {
+    let digits = (u64::BITS - number.leading_zeros()).div_ceil(4) as usize;
+    for place in (0..digits.max(digits_min)).rev() {
+        let digit = (number >> (4 * place) & 0xf) as u32;
+        out.extend(char::from_digit(digit, 16));
+    }
 }
 
 fn keyed(epoch: Epoch) -> SipHasher13 {

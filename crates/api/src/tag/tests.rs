@@ -86,3 +86,14 @@ fn renderings_differ_by_query_and_format_and_not_by_waiting() {
     assert_eq!(shown("min_revision=7", ""), tag(3).to_string());
     assert_eq!(shown("min_revision=7&keys=a", ""), shown("keys=a", ""));
 }
+
+#[test]
+fn hexadecimal_numbers_are_those_of_the_formatter() {
+    for number in [0, 1, 0xf, 0x10, 0x1234_5678_9abc, u64::MAX] {
+        let mut text = String::new();
+        push_hex(&mut text, number, 1);
+        text.push(' ');
+        push_hex(&mut text, number, HASH_DIGITS);
+        assert_eq!(text, format!("{number:x} {number:016x}"));
+    }
+}
