@@ -21,11 +21,14 @@ pub(crate) const SPARE_BYTES: u64 = 1 << 20;
 /// soon.
 const NEAR_TIMES: u64 = 16;
 
-/// The time for which a look at the disk counts: lone writes would look a thousand times a second.
+/// The time for which a look at a disk with ample room counts: lone writes would look a thousand times a second.
 const LOOK_COUNTS_FOR: Duration = Duration::from_millis(20);
 
 /// The fraction of the room (one in so many) that writes may take until the next look.
 const UNSEEN_PART: u64 = 16;
+
+/// The bytes of an append besides those of its commits, counted against that fraction: pages of the log.
+const APPEND_BYTES: u64 = 64 << 10;
 
 /// The numbers of btrfs, bcachefs and ZFS (statfs(2)).
 const COPYING: [FsWord; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
@@ -82,7 +85,8 @@ pub(crate) struct Room {
     reserve: Option<Reserve>,
     /// Bytes by which the database may still grow from the write-ahead log.
     owed: AtomicU64,
-    /// The time until which the last look counts, and the bytes that may be written until then without another.
+    /// The time until which the last look counts, and the bytes that may be written until then without another. Near a
+    /// full disk every write looks.
     unseen: Mutex<Option<(Instant, u64)>>,
 }
 
@@ -126,11 +130,12 @@ impl Room {
     /// Returns true if the reserve stays whole after this many more bytes.
     pub(crate) fn is_for(&self, bytes: u64) -> bool {
         let mut unseen = self.unseen.lock();
+        let taken = bytes.saturating_mul(2).saturating_add(APPEND_BYTES);
         if let Some((until, left)) = &mut *unseen
-            && bytes <= *left
+            && taken <= *left
             && Instant::now() < *until
         {
-            *left -= bytes;
+            *left -= taken;
             return true;
         }
         *unseen = None;
@@ -139,7 +144,9 @@ impl Room {
         let Some(room) = self.left(disk).checked_sub(self.kept(disk).saturating_add(bytes)) else {
             return false;
         };
-        *unseen = Some((Instant::now() + LOOK_COUNTS_FOR, room / UNSEEN_PART));
+        if self.has_ample(disk) {
+            *unseen = Some((Instant::now() + LOOK_COUNTS_FOR, room / UNSEEN_PART));
+        }
         true
     }
 
@@ -152,8 +159,11 @@ impl Room {
 
     /// Returns true if more than twice the reserve is left, so no write will be refused soon.
     pub(crate) fn is_ample(&self) -> bool {
-        let ample = |disk| self.kept(disk).saturating_mul(2).saturating_add(SPARE_BYTES);
-        self.disk().is_none_or(|disk| self.left(disk) >= ample(disk))
+        self.disk().is_none_or(|disk| self.has_ample(disk))
+    }
+
+    fn has_ample(&self, disk: Disk) -> bool {
+        self.left(disk) >= self.kept(disk).saturating_mul(2).saturating_add(SPARE_BYTES)
     }
 
     /// Returns the bytes that a write may use if it ends up smaller.
