@@ -121,6 +121,39 @@ fn messages_beyond_those_shown_come_in_their_order() {
 }
 
 #[test]
+fn a_request_beside_many_messages_comes_once() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    let many: Vec<String> = (1..=45).map(|n| format!("{{\"text\":\"{n}\"}}")).collect();
+    server.json(&["send", "demo", "B", &format!("[{}]", many.join(","))]);
+    server.json(&["post", "demo/requests", "work"]);
+    let _forwarding = started(&server, &receiver.url, &ATTENTION);
+    let come = [receiver.message(), receiver.message(), receiver.message()];
+    let requests: usize = come.iter().map(|message| listed(message, "claimable").len()).sum();
+    let sizes = come.each_ref().map(|message| listed(message, "messages").len());
+    assert_eq!((sizes, requests), ([20, 20, 5], 1));
+    send(&server, "46");
+    let next = receiver.message();
+    assert_eq!(texts(&next), ["46"]);
+    assert!(listed(&next, "claimable").is_empty() && receiver.is_empty());
+}
+
+#[test]
+fn a_delivery_ends_though_no_message_follows() {
+    let (server, receiver) = (Server::start(), Receiver::start());
+    receiver.answer(&["503 Service Unavailable\r\nRetry-After: 3000"]);
+    send(&server, "one");
+    let path = cursor(&server);
+    let arguments = [ATTENTION.as_slice(), &["--cursor", &path]].concat();
+    let _forwarding = started(&server, &receiver.url, &arguments);
+    assert_eq!(texts(&receiver.message()), ["one"]);
+    server.json(&["messages", "demo", "B", "--ack", "1"]);
+    // Nothing else waits, so the next look forgets the message's key: the delivery has ended.
+    server.json(&["post", "demo/requests", "work"]);
+    let next = receiver.message();
+    assert!(texts(&next).is_empty() && listed(&next, "claimable").len() == 1);
+}
+
+#[test]
 fn a_delivery_ends_once_its_messages_are_acknowledged() {
     let (server, receiver) = (Server::start(), Receiver::start());
     let later = "503 Service Unavailable\r\nRetry-After: 3000";

@@ -1,5 +1,7 @@
 //! The text by which a model learns what waits. Items are data of others: each is one line, and the text says so.
 
+use std::borrow::Cow;
+
 use super::lists::Kind;
 use super::waiting::Thing;
 use blackboard_board::{AgentName, SessionName};
@@ -44,7 +46,11 @@ fn text(reader: Reader<'_>, things: &[&Thing], more: u64, paused: bool) -> Strin
     )];
     lines.extend(things.iter().map(|thing| format!("- {}", thing.sentence)));
     if more > 0 {
-        lines.push(format!("- {more} more wait; `blackboard attention {session}` lists them."));
+        let (session, agent) = (word(session.as_str()), word(agent.as_str()));
+        lines.push(format!(
+            "- {more} more wait: `blackboard messages {session} {agent}` lists the messages, and `blackboard \
+             attention {session} --agent {agent}` the newest of everything."
+        ));
     }
     lines.extend(remedies(reader, things));
     if paused {
@@ -53,20 +59,30 @@ fn text(reader: Reader<'_>, things: &[&Thing], more: u64, paused: bool) -> Strin
     lines.join("\n")
 }
 
+/// Returns a name as one word of a shell's command.
+fn word(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./@:+,".contains(c);
+    if name.chars().all(is_plain) && !name.starts_with('-') {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(format!("'{}'", name.replace('\'', r"'\''")))
+}
+
 /// Returns what to do about the kinds of things that wait.
 fn remedies(reader: Reader<'_>, things: &[&Thing]) -> Vec<String> {
     let Reader { session, agent } = reader;
     let of = |kind: Kind| things.iter().filter(move |thing| thing.kind == kind);
     let cancel = of(Kind::Cancels).next().map(|thing| {
-        let seq = thing.seq;
+        let request = word(&format!("{session}/{}", thing.seq)).into_owned();
         format!(
             "Stop working on a cancelled request, and end its claim, with finish_request or with `blackboard release \
-             {session}/{seq}`."
+             {request}`."
         )
     });
     let seqs: Vec<String> = of(Kind::Messages).map(|thing| thing.seq.to_string()).collect();
     let messages = (!seqs.is_empty()).then(|| {
         let seqs = seqs.join(",");
+        let (session, agent) = (word(session.as_str()), word(agent.as_str()));
         format!(
             "Acknowledge a message once you have dealt with it, with the tool attention of the MCP server blackboard, \
              {{\"ack\":[{seqs}]}}, or with `blackboard messages {session} {agent} --ack {seqs}`; until then it is shown to \
@@ -107,6 +123,19 @@ mod tests {
         assert!(lines[3].contains("blackboard messages demo B --ack 17"), "{text}");
         assert!(lines[4].starts_with("You are paused"), "{text}");
         assert_eq!(lines.len(), 5, "{text}");
+    }
+
+    #[test]
+    fn names_in_commands_are_single_words() {
+        for (name, expected) in [
+            ("demo", "demo"),
+            ("Host Agent", "'Host Agent'"),
+            ("it's $HOME;", r"'it'\''s $HOME;'"),
+            ("--ack", "'--ack'"),
+            ("é/1", "é/1"),
+        ] {
+            assert_eq!(word(name), expected);
+        }
     }
 
     #[test]

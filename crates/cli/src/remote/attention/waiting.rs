@@ -178,8 +178,9 @@ impl Entry<'_> {
 }
 
 /// Returns a text of the board as one line within a bound.
+/// Returns the beginning of a JSON text as one line. A tab stands between its tokens only, where a space means the same.
 fn shown(text: &str, max: usize) -> String {
-    line(&cut(text, max)).into_owned()
+    line(&cut(&text.replace('\t', " "), max)).into_owned()
 }
 
 #[cfg(test)]

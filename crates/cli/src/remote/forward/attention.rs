@@ -104,11 +104,14 @@ impl Attention<'_> {
 
     /// Returns the query for unacknowledged messages after this seq.
     fn unacked(&self, after: u64) -> Query {
-        let log = LogName::Messages(self.agent.clone());
-        Query::of(log_url(&self.session, &log))
+        self.messages()
             .with("unacked", Some(true))
             .with("after", Some(after))
             .with("limit", Some(PAGE_ENTRIES))
+    }
+
+    fn messages(&self) -> Query {
+        Query::of(log_url(&self.session, &LogName::Messages(self.agent.clone())))
     }
 
     /// Waits until the session exists.
@@ -124,32 +127,43 @@ impl Attention<'_> {
 
     /// Waits until none of these messages is unacknowledged; forever if there are none.
     async fn acknowledged(&self, messages: &[(u64, String)]) {
-        let (Some((first, _)), Some((last, _))) = (messages.first(), messages.last()) else {
+        if messages.is_empty() {
             return pending().await;
-        };
-        let query = self.unacked(first.saturating_sub(1));
+        }
+        // A wait on a page after a seq ends once the page has an entry, which it never may again. A wait on the whole log
+        // ends with its next change.
+        let changed = self.messages().with("limit", Some(1));
         let mut tag: Option<String> = None;
         loop {
             let read = match &tag {
                 Some(tag) => {
-                    let address = query.clone().with("wait", Some(WAIT)).address();
+                    let address = changed.clone().with("wait", Some(WAIT)).address();
                     self.server.get_newer(&address, tag).await
                 }
-                None => self.server.get(&query.clone().address()).await.map(Some),
+                None => self.server.get(&changed.clone().address()).await.map(Some),
             };
-            // What the server rejects is the next look's to say.
-            match read {
-                Ok(Some(received)) => {
-                    tag = Some(received.etag.clone());
-                    let read = received.read::<Page<'_>>();
-                    if read.and_then(|page| page.lacks(*last, messages)).unwrap_or(false) {
-                        return;
-                    }
-                }
-                Ok(None) => {}
+            let Ok(received) = read else {
+                // What the server rejects is the next look's to say.
+                sleep(PAUSE).await;
+                continue;
+            };
+            let Some(received) = received else { continue };
+            match self.lacks(messages).await {
+                Ok(true) => return,
+                // The tag is older than the page that was read, so no change is missed.
+                Ok(false) => tag = Some(received.etag.clone()),
                 Err(_) => sleep(PAUSE).await,
             }
         }
+    }
+
+    /// Returns true if none of these messages is unacknowledged.
+    async fn lacks(&self, messages: &[(u64, String)]) -> Result<bool, Refusal> {
+        let (Some((first, _)), Some((last, _))) = (messages.first(), messages.last()) else {
+            return Ok(true);
+        };
+        let address = self.unacked(first.saturating_sub(1)).address();
+        self.server.get(&address).await?.read::<Page<'_>>()?.lacks(*last, messages)
     }
 }
 
@@ -193,7 +207,11 @@ impl Round<'_> {
             return self.deliver_log(&waiting).await;
         }
         if let Some(parcel) = waiting.parcel(self.of.agent.as_str(), None, delivered)? {
-            return self.deliver(parcel).await;
+            let delivered = self.deliver(parcel).await?;
+            if delivered == Some(true) {
+                self.pass(waiting.next)?;
+            }
+            return Ok(delivered.is_some());
         }
         waiting.retain(&mut self.watched.delivered)?;
         let address = query.with("wait", Some(WAIT)).address();
@@ -203,7 +221,7 @@ impl Round<'_> {
 
     /// Delivers all unacknowledged messages of the log that were not, with what else waits.
     async fn deliver_log(&mut self, waiting: &Waiting<'_>) -> Result<bool, Refusal> {
-        let (mut after, mut unacked) = (0, BTreeSet::new());
+        let (mut after, mut unacked, mut is_whole) = (0, BTreeSet::new(), false);
         loop {
             let address = self.of.unacked(after).address();
             let Some(received) = self.outbox.end.or(self.of.server.get(&address)).await else {
@@ -215,41 +233,54 @@ impl Round<'_> {
                 let delivered = &self.watched.delivered;
                 let (agent, entries) = (self.of.agent.as_str(), page.entries.as_slice());
                 let Some(parcel) = waiting.parcel(agent, Some(entries), delivered)? else { break };
-                if !self.deliver(parcel).await? {
-                    return Ok(false);
+                match self.deliver(parcel).await? {
+                    Some(whole) => is_whole |= whole,
+                    None => return Ok(false),
                 }
             }
             unacked.extend(message_keys(&page.entries)?);
             if !page.more {
                 let keys = &mut self.watched.delivered;
                 keys.retain(|key| !is_message(key) || unacked.contains(key));
+                // Not before: the pages share one look, by whose keys a request is delivered once.
+                if is_whole {
+                    self.pass(waiting.next)?;
+                }
                 return Ok(true);
             }
             after = page.next;
         }
     }
 
-    /// Delivers a message unless those in it are acknowledged before. Returns false if a signal came.
-    async fn deliver(&mut self, parcel: Parcel<'_>) -> Result<bool, Refusal> {
+    /// Delivers a message unless those in it are acknowledged before. Returns true if all that waits besides messages is
+    /// delivered then, and nothing if a signal came.
+    async fn deliver(&mut self, parcel: Parcel<'_>) -> Result<Option<bool>, Refusal> {
         let message = Message::of_attention(self.of.session.as_str(), &parcel)?;
-        let (next, Contents { keys, messages, is_whole, .. }) = parcel.ended();
+        let Contents { keys, messages, is_whole, .. } = parcel.contents;
         let moot = self.of.acknowledged(&messages);
         let Outbox { receiver, end, .. } = &mut self.outbox;
         let delivered = &mut self.watched.delivered;
-        match receiver.deliver_unless(&message, end, moot).await? {
-            Delivery::Interrupted => return Ok(false),
+        let is_whole = match receiver.deliver_unless(&message, end, moot).await? {
+            Delivery::Interrupted => return Ok(None),
             // What else was in it is in the next message.
-            Delivery::Moot => delivered.extend(messages.into_iter().map(|(_, key)| key)),
+            Delivery::Moot => {
+                delivered.extend(messages.into_iter().map(|(_, key)| key));
+                false
+            }
             Delivery::Acknowledged => {
                 delivered.extend(keys);
-                if is_whole {
-                    delivered.retain(|key| !is_passing(key));
-                    self.watched.after = next;
-                }
+                is_whole
             }
-        }
+        };
         self.save()?;
-        Ok(!self.outbox.end.has_come())
+        Ok((!self.outbox.end.has_come()).then_some(is_whole))
+    }
+
+    /// Goes on after this revision, since all that waited at it is delivered.
+    fn pass(&mut self, next: u64) -> Result<(), Refusal> {
+        self.watched.delivered.retain(|key| !is_passing(key));
+        self.watched.after = next;
+        self.save()
     }
 
     fn save(&self) -> Result<(), Refusal> {

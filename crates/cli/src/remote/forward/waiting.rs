@@ -142,11 +142,6 @@ impl Parcel<'_> {
     pub(super) const fn agent(&self) -> &str {
         self.agent
     }
-
-    /// Returns what it delivers, and the revision that it shows.
-    pub(super) fn ended(self) -> (u64, Contents) {
-        (self.next, self.contents)
-    }
 }
 
 impl Contents {
