@@ -288,6 +288,58 @@ class IdleByHook(Idle):
         hosts.save(place.work / ".claude" / "settings.json", blocks("### Wake an idle Claude Code")[0])
 
 
+class IdleByBridge(IdleByHook):
+    """Its hook wakes it; its model acknowledges and answers by the tools of the bridge."""
+
+    name = "claude-code-bridge"
+
+    def __init__(self) -> None:
+        super().__init__()
+        # What the model will call, and what it has called.
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.called: list[str] = []
+
+    def configure(self, place: hosts.Place) -> None:
+        super().configure(place)
+        bridge = {"command": "blackboard", "args": ["mcp", "--session", "demo", "--agent", "claude"]}
+        hosts.save(place.work / "mcp.json", {"mcpServers": {"blackboard": bridge}})
+
+    def options(self) -> list[str]:
+        return ["--mcp-config", "mcp.json", "--permission-mode", "default", "--allowedTools", "mcp__blackboard"]
+
+    def read(self, news: str, seen: Conversation) -> Call | str:
+        seq = int(NOTICE.findall(news)[-1][0])
+        item = {"text": REPLY, "reply_to": seq}
+        self.calls = [("attention", {"ack": [seq], "wait_s": 0}), ("send_message", {"to": "planner", "item": item})]
+        self.seen.append((news, "called the bridge"))
+        return self.next_call(seen)
+
+    def next_call(self, seen: Conversation) -> Call:
+        """The next call, or the search for its tool."""
+        name, arguments = self.calls[0]
+        call = self.host.call(name, json.dumps(arguments), seen)
+        assert call is not None, f"the bridge has no tool {name}"
+        call.id = f"call_{self.requests}"
+        self.pending = call
+        return call
+
+    def answer(self, seen: Conversation) -> Call | str:
+        with self.lock:
+            done = self.pending
+            if done and self.host.main(seen) and (result := seen.result(done)):
+                self.requests += 1
+                if not done.search:
+                    self.calls.pop(0)
+                    self.called.append(f"`{done.name}` with `{done.arguments}`, which gave `{result.text().strip()}`")
+                return self.next_call(seen) if self.calls else self.ended()
+        return super().answer(seen)
+
+    def ended(self) -> str:
+        self.pending = None
+        self.facts.append(f"it called {', and '.join(self.called)}")
+        return "That is done."
+
+
 class IdleByChannel(Idle):
     """The bridge's channel.
 
@@ -326,5 +378,5 @@ class IdleByChannel(Idle):
 def every() -> dict[str, Sleeper]:
     """All of them, by the names that the harness takes."""
     stopping = (ClaudeCodeStopping, CodexStopping, CodexWaiting, GeminiCliStopping, GeminiCliWaiting)
-    kinds: tuple[type[Sleeper], ...] = (*stopping, IdleByHook, IdleByChannel)
+    kinds: tuple[type[Sleeper], ...] = (*stopping, IdleByHook, IdleByBridge, IdleByChannel)
     return {kind.name: kind() for kind in kinds}
