@@ -20,8 +20,11 @@ impl SqliteStore {
         }
         if outcomes.contains(&Outcome::Full) {
             self.note_full();
-            // Clients that keep retrying leave no idle moment.
+            // Clients that keep retrying leave no idle moment. What this released would be free for other programs until
+            // the next one, and a start needs it.
             self.make_room(journal);
+            self.room.note_owed(journal.database.owed());
+            self.room.hold_reserve();
         }
         self.room.note_owed(journal.database.owed());
         outcomes
