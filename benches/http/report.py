@@ -62,8 +62,9 @@ HEADLINE_TURNS = {
 }
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+def table(head: list[str], rows: list[list[str]], right: bool = False) -> str:
+    """A table in Markdown; `right` aligns all columns but the first to the right."""
+    lines = [head, ["---", *["--:" if right else "---"] * (len(head) - 1)], *rows]
     return "\n".join("".join(f"| {cell} " if cell else "| " for cell in cells) + "|" for cells in lines)
 
 
