@@ -17,6 +17,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DIST = ROOT / "target/dist"
 BINARY = DIST / "blackboard"
+# An older one to compare with, if the command line names one.
+BEFORE: Path | None = None
 VENV = ROOT / "target/bench/venv"
 
 # A file system in memory, and how much of it a turn may need.
@@ -139,10 +141,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def blackboard(folder: Path, level: str = "warn"):
+def blackboard(folder: Path, *flags: str, level: str = "warn", binary: Path | None = None):
     """The binary that ships: every answered write is synced. Like the others it writes no line for each request."""
     log = folder / "blackboard.log"
-    command = [BINARY, "serve", "--listen", "127.0.0.1:0", "--log", level]
+    command = [binary or BINARY, "serve", "--listen", "127.0.0.1:0", "--log", level, *flags]
     # Whoever runs this may have settings in the environment; all others are the defaults.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("BLACKBOARD_")}
     with process([*command, "--data", folder / "data"], log, env=clean) as child:

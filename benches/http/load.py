@@ -3,11 +3,13 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import counters
+import posts
 from contenders import HERE, Running
 
 ITEM_BYTES = 800
@@ -88,16 +90,48 @@ def wrk(running: Running, request: list, connections: int, seconds: float) -> tu
     return requests, microseconds / 1e6, p50 / 1000, p99 / 1000, broken
 
 
+def paced(running: Running, request: list, connections: int, seconds: float, per_second: float) -> tuple:
+    """Sends that request so many times a second, and says the same as `wrk`."""
+    method, path, body, _ = request
+    client = posts.http(method, path, Path(body).read_bytes())
+    try:
+        written = posts.write(running.port, connections, client, seconds=seconds, per_second=per_second)
+    except (posts.Failed, OSError) as failure:
+        raise Failed(f"{method} {path}: {failure}") from failure
+    return len(written.times), written.seconds, written.percentile_ms(0.5), written.percentile_ms(0.99), 0
+
+
 def sample(
-    running: Running, request: list, connections: int, seconds: float, warm_up: float, counts: bool = False
+    running: Running,
+    request: list,
+    connections: int,
+    seconds: float,
+    warm_up: float,
+    *,
+    per_second: float | None = None,
+    catch_up: Callable[[Running], None] | None = None,
+    counts: bool = False,
 ) -> Sample:
-    """Loads it for so long, after a warm-up that does not count."""
-    wrk(running, request, connections, warm_up)
+    """Loads it for so long, after a warm-up that does not count; at full rate, or with so many requests a second. With
+    `catch_up` the processor time is that until the work that answers leave behind is done."""
+
+    def loaded(seconds: float) -> tuple:
+        if per_second is None:
+            return wrk(running, request, connections, seconds)
+        return paced(running, request, connections, seconds, per_second)
+
+    def caught_up():
+        if catch_up is not None:
+            catch_up(running)
+
+    loaded(warm_up)
+    caught_up()
     before, cpu = running.items(), running.cpu_seconds()
     with counters.counting(running.pids) if counts else nullcontext({}) as counted:
-        requests, took, p50, p99, broken = wrk(running, request, connections, seconds)
+        requests, took, p50, p99, broken = loaded(seconds)
     if requests == 0:
         raise Failed(f"{request[0]} {request[1]}: no answer within {seconds} s, {broken} broke off")
+    caught_up()
     cpu = running.cpu_seconds() - cpu
     after = running.items()
     # Whoever says that he has written something must have it.

@@ -164,6 +164,8 @@ async def _client(client, turns, times, end, pace):
     due, gap = pace or (None, None)
     for _ in turns:
         if due is not None:
+            if end is not None and due >= end:
+                return
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             # A write that was late does not make those after it come at once.
             due = max(due + gap, time.perf_counter())

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import backlog
 import figures
 import plot
 from counters import EVENTS
 from figures import Figure, Results
-from turns import CONNECTIONS
+from turns import CONNECTIONS, COSTS, PER_SECOND, TURNS
 
 
 METHOD = """\
@@ -32,6 +33,11 @@ METHOD = """\
   its whole turn; the row with the data in memory tells what is the server's own. **CPU** is the
   contender's processes in user and system mode, **resident** what they hold at the end of the turn, on average and
   in the median like the rest.
+- **Until caught up** means that the processor time is counted until the index has the last item, the journal is
+  compacted, and the server has done nothing for {quiet:g} s, so that a merge of the index counts too. What the warm-up left
+  behind is done before. bare axum leaves nothing behind. At {paced:,} a second the clients are those of
+  `benches/http/posts.py`, which take turns; their times are their own, not wrk's. `benches/http/instructions.py` counts
+  the instructions of a POST by group.
 - What is not over HTTP is measured by `cargo bench` (`benches/*.rs`); each says in its head how.
 """
 
@@ -75,7 +81,12 @@ def listed(facts: list[tuple[str, str]]) -> str:
 def results_md(results: Results, item_bytes: int) -> str:
     everything = figures.ratios(results) + figures.scales(results)
     method = METHOD.format(
-        seconds=results.seconds, warm_up=results.warm_up, rounds=results.rounds, item_bytes=item_bytes
+        seconds=results.seconds,
+        warm_up=results.warm_up,
+        rounds=results.rounds,
+        item_bytes=item_bytes,
+        quiet=backlog.QUIET_SECONDS,
+        paced=PER_SECOND,
     )
     parts = [
         "# Results",
@@ -128,6 +139,19 @@ def ratios_only(results: Results) -> str:
     """Ratios and their bars: what can be compared between machines."""
     rows = [[f.title, f.wanted(), f.measured(), f.holds()] for f in figures.ratios(results)]
     return table(["ratio", "bar", "measured", "holds"], rows)
+
+
+def costs(results: Results) -> str:
+    """What a POST costs until its index and compaction have caught up: the ratios, and microseconds."""
+    found = [figures.ratio(results, of) for of in COSTS]
+    ratios = [[f.title, f.wanted(), f.measured(), f.each()] for f in found]
+    micros = [
+        [turn.contender, turn.does, f"{figures.middle(results, turn.key, 'cpu_seconds_per_1000')[0] * 1000:,.0f}"]
+        for turn in TURNS
+        if turn.key in results.samples
+    ]
+    first = table(["ratio", "bar", "measured", "each round"], ratios)
+    return f"{first}\n\n{table(['contender', 'request', 'processor time, µs'], micros)}"
 
 
 def others(found: list[Figure]) -> list[str]:

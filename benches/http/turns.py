@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import backlog
 import contenders
 import load
 from contenders import Running
 
 CONNECTIONS = 64
 CONNECTIONS_MANY = 256
+# A load that leaves a processor idle most of the time.
+PER_SECOND = 1000
 PROMPT = f"{contenders.SESSION}/prompt"
 PAGE = f"{contenders.SESSION}/trajectories?limit=100"
 
@@ -27,6 +30,10 @@ class Turn:
     ready: Callable
     # What must be there for it beyond what is built.
     needs: str | None = None
+    # Requests a second; as many as it answers if that is missing.
+    per_second: float | None = None
+    # What waits until the work that its answers leave behind is done, if processor time counts until then.
+    catch_up: Callable[[Running], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,15 @@ def expect(running: Running, path: str, status: int, headers=None):
 
 
 def logged(folder: Path):
-    return contenders.blackboard(folder, "info")
+    return contenders.blackboard(folder, level="info")
+
+
+def without_search(folder: Path):
+    return contenders.blackboard(folder, "--search", "off")
+
+
+def before(folder: Path):
+    return contenders.blackboard(folder, binary=contenders.BEFORE)
 
 
 @contextmanager
@@ -160,9 +175,21 @@ def tuned(folder: Path):
 
 
 OURS, BARE, REDIS = "blackboard", "bare axum", "Redis + webdis"
+OFF, BEFORE = "blackboard, `--search off`", "blackboard before"
 PLAIN, TUNED = "Python, FastAPI on uvicorn", "Python, the same tuned"
 POST = f"POST an item of {load.ITEM_BYTES} B"
 GET = f"GET the prompt of {load.PROMPT_ITEMS:,} items"
+
+
+
+def caught_up(key: str, contender: str, start: Callable, needs: str | None = None) -> list[Turn]:
+    """POSTs at full rate and at PER_SECOND, with the processor time until index and compaction have caught up."""
+    does, ready, wait = f"{POST}, until caught up", appends(start), backlog.wait
+    return [
+        Turn(f"{key}_caught_up", contender, does, CONNECTIONS, ready, needs, None, wait),
+        Turn(f"{key}_paced", contender, f"{does}, {PER_SECOND:,}/s", CONNECTIONS, ready, needs, PER_SECOND, wait),
+    ]
+
 
 TURNS = [
     Turn("post", OURS, POST, CONNECTIONS, appends(contenders.blackboard)),
@@ -188,6 +215,50 @@ TURNS = [
         appends(in_memory),
         "memory",
     ),
+    *caught_up("post", OURS, contenders.blackboard),
+    *caught_up("off", OFF, without_search),
+    *caught_up("before", BEFORE, before, "before"),
+    Turn("bare_paced", BARE, f"{POST}, {PER_SECOND:,}/s", CONNECTIONS, appends(contenders.bare_axum), None, PER_SECOND),
+]
+
+# What a POST costs in the end.
+COSTS = [
+    Ratio(
+        "Processor time of a durable POST until index and compaction have caught up / bare axum POST",
+        "post_caught_up",
+        "bare",
+        None,
+        "cpu_seconds_per_1000",
+    ),
+    Ratio("The same with `--search off`", "off_caught_up", "bare", Bar(2.2, False), "cpu_seconds_per_1000"),
+    Ratio(
+        "Processor time of a durable POST until caught up / of the binary before",
+        "post_caught_up",
+        "before_caught_up",
+        Bar(0.5, False),
+        "cpu_seconds_per_1000",
+    ),
+    Ratio(
+        f"Processor time until caught up / bare axum POST, at {PER_SECOND:,} a second",
+        "post_paced",
+        "bare_paced",
+        None,
+        "cpu_seconds_per_1000",
+    ),
+    Ratio(
+        f"The same with `--search off`, at {PER_SECOND:,} a second",
+        "off_paced",
+        "bare_paced",
+        None,
+        "cpu_seconds_per_1000",
+    ),
+    Ratio(
+        f"Processor time until caught up / of the binary before, at {PER_SECOND:,} a second",
+        "post_paced",
+        "before_paced",
+        None,
+        "cpu_seconds_per_1000",
+    ),
 ]
 
 RATIOS = [
@@ -195,6 +266,7 @@ RATIOS = [
     Ratio("The same with a line in the log for each request, as is the default", "post_logged", "bare", None),
     Ratio("`add` on one path / durable POST", "add", "post", Bar(1, True)),
     Ratio("Processor time of a durable POST / bare axum POST", "post", "bare", None, "cpu_seconds_per_1000"),
+    *COSTS,
     Ratio("Durable POST / Redis with `appendfsync always` behind webdis", "post", "redis", Bar(1.25, True)),
     Ratio(
         "Durable POST / Python lists behind FastAPI on uvicorn, not durable", "post", "python", Bar(15, True)
