@@ -150,6 +150,8 @@ async def _write(port, clients, make, number, seconds, per_second) -> Written:
 async def _all(work: list, times: list):
     """Waits for all clients, as long as there are answers. A time-out for each write would cost more than the write."""
     clients = asyncio.gather(*work)
+    # If this ends first, nobody looks at what became of them.
+    clients.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     while True:
         before = len(times)
         done, _ = await asyncio.wait([clients], timeout=ANSWER_SECONDS)
