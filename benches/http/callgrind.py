@@ -27,7 +27,7 @@ PRCTL = {"x86_64": (157, 0xC000003E), "aarch64": (167, 0xC00000B7)}
 
 
 class Missing(Exception):
-    """valgrind is not installed, or cannot run here."""
+    """valgrind is not installed or cannot run here, or the binary lacks what it needs."""
 
 
 class Function(NamedTuple):
@@ -127,6 +127,11 @@ def threads(out: Path) -> list[Thread]:
     found = [parsed(file) for file in files]
     if not any(thread.total() for thread in found):
         raise Missing(f"valgrind wrote no counts to {out}*")
+    if not any(file.endswith(".rs") for thread in found for _, file in thread.own):
+        raise Missing(
+            "the binary has no line tables; build it with CARGO_PROFILE_RELEASE_DEBUG=line-tables-only and "
+            "CARGO_PROFILE_RELEASE_STRIP=none"
+        )
     return [thread for thread in found if thread.total()]
 
 
