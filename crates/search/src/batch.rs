@@ -308,12 +308,13 @@ impl<'a> Batch<'a> {
         inverted.resize_with(gathered.len(), Vec::new);
         let mut lengths = vec![0_u32; numbers.len()];
         let mut found: Vec<(Vec<u8>, u32, u32)> = Vec::new();
-        self.words.each(texts, |word, document, place| {
-            if let Some(length) = lengths.get_mut(document as usize) {
+        for ((document, length), text) in (0..).zip(&mut lengths).zip(texts) {
+            self.words.each(&text, |word, place| {
                 *length += 1;
-            }
-            found.push((word.as_bytes().to_vec(), document, place));
-        })?;
+                found.push((word.as_bytes().to_vec(), document, place));
+            })?;
+        }
+        found.sort_unstable();
         for of_one in found.chunk_by(|a, b| (&a.0, a.1) == (&b.0, b.1)) {
             let Some((word, document, _)) = of_one.first() else { continue };
             let at = *document as usize;

@@ -1,11 +1,12 @@
 //! Words of texts and queries.
 //!
-//! SQLite's tokenizer makes them, as it does for snippets, so that what is found is what is marked.
+//! They are those of SQLite's tokenizer, which makes snippets, so that what is found is what is marked.
 
-use rusqlite::Connection;
+use std::cell::RefCell;
 
 use super::error::SearchError;
 use super::fold::folded;
+use super::letters::{Ascii, Letters, ascii};
 use super::query::Query;
 
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
@@ -18,9 +19,16 @@ pub(super) const TOKENIZER: &str =
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
 
-/// Tokenizer of texts, with tables in memory.
+/// Tokenizer of texts.
 #[derive(Debug)]
-pub struct Words(Connection);
+pub struct Words(RefCell<Scanner>);
+
+/// What the tokenizer has learnt, and the word that it makes.
+#[derive(Debug)]
+struct Scanner {
+    letters: Letters,
+    word: String,
+}
 
 /// A word at its place in a text, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +67,62 @@ impl Phrase {
     }
 }
 
+impl Scanner {
+    /// Gives each word of a folded text.
+    fn each(&mut self, text: &str, mut each: impl FnMut(&str)) -> Result<(), SearchError> {
+        let (bytes, mut at) = (text.as_bytes(), 0);
+        while at < bytes.len() {
+            let (start, mut has_capitals) = (at, false);
+            let end = loop {
+                match bytes.get(at).map_or(Ascii::Separator, |byte| ascii(*byte)) {
+                    Ascii::Small => {}
+                    Ascii::Capital => has_capitals = true,
+                    end @ (Ascii::Separator | Ascii::Other) => break end,
+                }
+                at += 1;
+            };
+            let run = text.get(start..at).unwrap_or_default();
+            if end == Ascii::Other {
+                at = self.mixed(text, run, at)?;
+            } else if has_capitals {
+                self.word.clear();
+                self.word.push_str(run);
+                self.word.make_ascii_lowercase();
+            } else {
+                if !run.is_empty() {
+                    each(run);
+                }
+                at += 1;
+                continue;
+            }
+            if !self.word.is_empty() {
+                each(&self.word);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the word that begins with a run of ASCII and goes on at `at` outside of ASCII. Returns the place behind it.
+    fn mixed(&mut self, text: &str, run: &str, at: usize) -> Result<usize, SearchError> {
+        self.word.clear();
+        self.word.push_str(run);
+        self.word.make_ascii_lowercase();
+        let rest = text.get(at..).unwrap_or_default();
+        for (behind, c) in rest.char_indices() {
+            let letter = if c.is_ascii() {
+                c.is_ascii_alphanumeric().then(|| c.to_ascii_lowercase())
+            } else {
+                self.letters.of(c)?
+            };
+            match letter {
+                Some(letter) => self.word.push(letter),
+                None => return Ok(at + behind + c.len_utf8()),
+            }
+        }
+        Ok(text.len())
+    }
+}
+
 impl Words {
     /// Prepares the tables.
     ///
@@ -66,12 +130,7 @@ impl Words {
     ///
     /// [`SearchError`] if SQLite fails.
     pub fn new() -> Result<Self, SearchError> {
-        let memory = Connection::open_in_memory()?;
-        memory.execute_batch(&format!(
-            "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
-             CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
-        ))?;
-        Ok(Self(memory))
+        Ok(Self(RefCell::new(Scanner { letters: Letters::new()?, word: String::new() })))
     }
 
     /// Returns the words of a text, in order.
@@ -80,40 +139,31 @@ impl Words {
     ///
     /// [`SearchError`] if SQLite fails.
     pub fn of(&self, text: &str) -> Result<Vec<Word>, SearchError> {
-        self.of_folded(folded(text))
+        self.of_folded(&folded(text))
     }
 
-    fn of_folded(&self, text: String) -> Result<Vec<Word>, SearchError> {
+    fn of_folded(&self, text: &str) -> Result<Vec<Word>, SearchError> {
         let mut words = Vec::new();
-        self.each([text], |text, _, place| {
-            words.push(Word { text: text.to_owned(), place: place.saturating_add(1) });
+        self.each(text, |word, place| {
+            words.push(Word { text: word.to_owned(), place: place.saturating_add(1) });
         })?;
-        words.sort_unstable_by_key(|word| word.place);
         Ok(words)
     }
 
-    /// Gives each word of folded texts: in the order of words, then of texts, then of places, which count from 0.
+    /// Gives each word of a folded text in order with its place, counted from 0; returns the number of places.
     pub(super) fn each(
         &self,
-        texts: impl IntoIterator<Item = String>,
-        mut each: impl FnMut(&str, u32, u32),
-    ) -> Result<(), SearchError> {
-        // It is rolled back: the texts leave nothing.
-        let transaction = self.0.unchecked_transaction()?;
-        let mut insert =
-            transaction.prepare_cached("INSERT INTO texts(rowid, text) VALUES (?, ?)")?;
-        for (at, text) in (0_i64..).zip(texts) {
-            insert.execute((at, text))?;
-        }
-        let mut select = transaction.prepare_cached("SELECT term, doc, offset FROM words")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let word = row.get_ref(0)?.as_str().map_err(|_| SearchError::Damaged)?;
+        text: &str,
+        mut each: impl FnMut(&str, u32),
+    ) -> Result<u32, SearchError> {
+        let mut places = 0;
+        self.0.borrow_mut().each(text, |word| {
             if word.len() <= WORD_BYTES_MAX {
-                each(word, row.get(1)?, row.get(2)?);
+                each(word, places);
             }
-        }
-        Ok(())
+            places += 1;
+        })?;
+        Ok(places)
     }
 
     /// Returns the words of a query, each phrase once.
@@ -132,7 +182,7 @@ impl Words {
     ) -> Result<Vec<Phrase>, SearchError> {
         let mut phrases = Vec::new();
         for (text, is_prefix) in terms {
-            let words = self.of_folded(text.to_owned())?.into_iter().map(|word| word.text);
+            let words = self.of_folded(text)?.into_iter().map(|word| word.text);
             let phrase = Phrase { words: words.collect(), is_prefix };
             // Two terms may be the same without case and accents.
             if !phrase.words.is_empty() && !phrases.contains(&phrase) {
@@ -145,6 +195,9 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use rusqlite::Connection;
+
     use super::*;
 
     #[test]
@@ -162,23 +215,38 @@ mod tests {
     }
 
     #[test]
-    fn words_come_in_order_and_leave_nothing() {
+    fn words_have_their_places_and_long_ones_none() {
         let words = Words::new().unwrap();
-        for _ in 0..2 {
-            let mut all = Vec::new();
-            let texts = ["b a b", "", "a c"].map(str::to_owned);
-            words
-                .each(texts, |word, text, place| all.push((word.to_owned(), text, place)))
-                .unwrap();
-            let word = |word: &str, text, place| (word.to_owned(), text, place);
-            let expected = [
-                word("a", 0, 1),
-                word("a", 2, 0),
-                word("b", 0, 0),
-                word("b", 0, 2),
-                word("c", 2, 1),
-            ];
-            assert_eq!(all, expected);
+        let mut all = Vec::new();
+        let text = format!("b a {} B", "x".repeat(WORD_BYTES_MAX + 1));
+        let places = words.each(&text, |word, place| all.push((word.to_owned(), place))).unwrap();
+        assert_eq!(all, [("b", 0), ("a", 1), ("b", 3)].map(|(word, at)| (word.to_owned(), at)));
+        assert_eq!(places, 4);
+    }
+
+    /// Returns the words of a folded text as SQLite's tokenizer makes them.
+    fn of_the_tokenizer(text: &str) -> Vec<String> {
+        let memory = Connection::open_in_memory().unwrap();
+        memory
+            .execute_batch(&format!(
+                "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
+                 CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
+            ))
+            .unwrap();
+        memory.execute("INSERT INTO texts(rowid, text) VALUES (1, ?)", [text]).unwrap();
+        let mut select = memory.prepare("SELECT term FROM words ORDER BY offset").unwrap();
+        let words = select.query_map([], |row| row.get(0)).unwrap();
+        words.collect::<Result<_, _>>().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_those_of_the_tokenizer(text in "([ -~]{0,6}|\\PC{0,4}|[\u{300}-\u{36F}é日가ЖΣ€]{0,3}){0,8}") {
+            let words = Words::new().unwrap();
+            for text in [folded(&text), text.replace('\0', " ")] {
+                let of: Vec<String> = words.of_folded(&text).unwrap().into_iter().map(|word| word.text).collect();
+                prop_assert_eq!(of, of_the_tokenizer(&text));
+            }
         }
     }
 

@@ -1,0 +1,143 @@
+//! Letters: which characters are parts of words, and what they become, as SQLite's tokenizer has it.
+//!
+//! Snippets go through that tokenizer, and what is found must be what is marked. So no table of characters stands here: the
+//! tokenizer is asked about a page of characters at once, when a text first has one of them.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use super::error::SearchError;
+use super::words::TOKENIZER;
+
+/// The characters in a page. There are 8,704 pages of 32 bytes.
+const PAGE: u32 = 128;
+
+/// What an ASCII character is to a word: a part of it, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ascii {
+    /// It separates words.
+    Separator,
+    Small,
+    Capital,
+    /// A byte of a character outside of ASCII.
+    Other,
+}
+
+/// Returns the kind of a byte.
+#[inline]
+pub(super) const fn ascii(byte: u8) -> Ascii {
+    match byte {
+        b'0'..=b'9' | b'a'..=b'z' => Ascii::Small,
+        b'A'..=b'Z' => Ascii::Capital,
+        0..=127 => Ascii::Separator,
+        128..=255 => Ascii::Other,
+    }
+}
+
+/// The characters of words, as far as texts had them.
+#[derive(Debug)]
+pub(super) struct Letters {
+    tokenizer: Connection,
+    pages: HashMap<u32, Page>,
+    /// Characters that become others.
+    changed: HashMap<char, char>,
+}
+
+/// The characters of a page, each as a bit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    of_words: u128,
+    /// Those that become others.
+    changed: u128,
+}
+
+impl Letters {
+    pub(super) fn new() -> Result<Self, SearchError> {
+        let tokenizer = Connection::open_in_memory()?;
+        tokenizer.execute_batch(&format!(
+            "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
+             CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
+        ))?;
+        Ok(Self { tokenizer, pages: HashMap::new(), changed: HashMap::new() })
+    }
+
+    /// Returns what a character becomes in a word; `None` if it separates words.
+    pub(super) fn of(&mut self, c: char) -> Result<Option<char>, SearchError> {
+        let (page, bit) = (u32::from(c) / PAGE, 1 << (u32::from(c) % PAGE));
+        let page = match self.pages.get(&page) {
+            Some(page) => *page,
+            None => self.learn(page)?,
+        };
+        if page.of_words & bit == 0 {
+            return Ok(None);
+        }
+        let changed = if page.changed & bit == 0 { None } else { self.changed.get(&c) };
+        Ok(Some(changed.copied().unwrap_or(c)))
+    }
+
+    /// Asks the tokenizer about a page: each character is a text.
+    fn learn(&mut self, number: u32) -> Result<Page, SearchError> {
+        let mut page = Page::default();
+        // It is rolled back: the texts leave nothing.
+        let transaction = self.tokenizer.unchecked_transaction()?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO texts(rowid, text) VALUES (?, ?)")?;
+        let first = number * PAGE;
+        for c in (first..first + PAGE).filter_map(char::from_u32) {
+            insert.execute((u32::from(c), c.to_string()))?;
+        }
+        let mut select = transaction.prepare_cached("SELECT term, doc FROM words")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let term = row.get_ref(0)?.as_str().map_err(|_| SearchError::Damaged)?.chars().next();
+            let c = char::from_u32(row.get(1)?).ok_or(SearchError::Damaged)?;
+            let (term, bit) = (term.ok_or(SearchError::Damaged)?, 1 << (u32::from(c) % PAGE));
+            page.of_words |= bit;
+            if term != c {
+                page.changed |= bit;
+                self.changed.insert(c, term);
+            }
+        }
+        self.pages.insert(number, page);
+        Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_is_as_the_tokenizer_has_it() {
+        let mut letters = Letters::new().unwrap();
+        for byte in 0..128_u8 {
+            let c = char::from(byte);
+            let expected = match ascii(byte) {
+                Ascii::Separator | Ascii::Other => None,
+                Ascii::Small => Some(c),
+                Ascii::Capital => Some(c.to_ascii_lowercase()),
+            };
+            assert_eq!(letters.of(c).unwrap(), expected, "{c:?}");
+        }
+        assert!((128..=255).all(|byte| ascii(byte) == Ascii::Other));
+    }
+
+    #[test]
+    fn characters_of_many_scripts_are_parts_of_words() {
+        let mut letters = Letters::new().unwrap();
+        for _ in 0..2 {
+            for (c, expected) in [
+                ('é', Some('é')),
+                ('Ж', Some('ж')),
+                ('日', Some('日')),
+                ('\u{93F}', Some('\u{93F}')),
+                ('\u{200B}', None),
+                ('€', None),
+                ('“', None),
+            ] {
+                assert_eq!(letters.of(c).unwrap(), expected, "{c:?}");
+            }
+        }
+    }
+}
