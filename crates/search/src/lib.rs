@@ -9,8 +9,6 @@ mod index;
 mod letters;
 mod log_key;
 mod matching;
-mod part;
-mod postings;
 mod query;
 mod reach;
 mod segment;

@@ -4,7 +4,7 @@
 //! scores, depends on other documents.
 
 use super::error::SearchError;
-use super::postings::{Occurrence, Postings, length_of};
+use super::segment::postings::{Occurrence, Postings, length_of};
 use super::segment::{Listed, SegmentReader};
 use super::words::{Phrase, QueryWords};
 

@@ -5,24 +5,24 @@
 
 use std::f64::consts::SQRT_2;
 
-use super::error::SearchError;
+use crate::error::SearchError;
 
 /// The occurrences of a word in one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Occurrence {
+pub(crate) struct Occurrence {
     /// The number of the document in its segment.
-    pub(super) document: u32,
+    pub(crate) document: u32,
     /// The class of the document's length.
-    pub(super) class: u8,
+    pub(crate) class: u8,
     /// The number of places.
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 /// The occurrences of a word, ascending by document, and their places, document by document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Postings {
-    pub(super) occurrences: Vec<Occurrence>,
-    pub(super) places: Vec<u32>,
+pub(crate) struct Postings {
+    pub(crate) occurrences: Vec<Occurrence>,
+    pub(crate) places: Vec<u32>,
 }
 
 /// The number of places that fits into the byte with the class. A greater one follows it.
@@ -42,7 +42,7 @@ const HEAD_BYTES_MAX: usize = 9;
 const NUMBER_BYTES_MAX: u32 = 10;
 
 /// Returns the class of a document with this number of words. Two classes are a factor of two.
-pub(super) fn class_of(words: u32) -> u8 {
+pub(crate) fn class_of(words: u32) -> u8 {
     let words = u64::from(words.max(1));
     let log = words.ilog2();
     let is_upper = words * words >= 1 << (2 * log + 1);
@@ -50,13 +50,13 @@ pub(super) fn class_of(words: u32) -> u8 {
 }
 
 /// Returns the least number of words of a class.
-pub(super) fn length_of(class: u8) -> f64 {
+pub(crate) fn length_of(class: u8) -> f64 {
     let whole = f64::from(1_u32 << (class.min(CLASS_MAX) / 2));
     if class.is_multiple_of(2) { whole } else { whole * SQRT_2 }
 }
 
 /// Adds a number to bytes.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [low, ..] = number.to_le_bytes();
         number >>= BITS;
@@ -87,7 +87,7 @@ fn bytes_of_one(occurrence: Occurrence, before: u32, places: &[u32]) -> usize {
 }
 
 /// Takes a number from the beginning of bytes.
-pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
     // Most are of one byte.
     if let Some((byte, rest)) = bytes.split_first()
         && *byte < 0x80
@@ -108,12 +108,12 @@ pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
 }
 
 /// Takes a number that fits into 32 bits.
-pub(super) fn take_small(bytes: &mut &[u8]) -> Result<u32, SearchError> {
+pub(crate) fn take_small(bytes: &mut &[u8]) -> Result<u32, SearchError> {
     u32::try_from(take(bytes)?).map_err(|_| SearchError::Damaged)
 }
 
 /// Takes this many bytes.
-pub(super) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], SearchError> {
+pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], SearchError> {
     let length = usize::try_from(length).map_err(|_| SearchError::Damaged)?;
     let (taken, rest) = bytes.split_at_checked(length).ok_or(SearchError::Damaged)?;
     *bytes = rest;
@@ -122,14 +122,14 @@ pub(super) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u
 
 impl Postings {
     /// Adds a document with the places of the word in it.
-    pub(super) fn add(&mut self, document: u32, class: u8, places: &[u32]) {
+    pub(crate) fn add(&mut self, document: u32, class: u8, places: &[u32]) {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         self.occurrences.push(Occurrence { document, class, count });
         self.places.extend_from_slice(places);
     }
 
     /// Returns each document with its places.
-    pub(super) fn documents(&self) -> impl Iterator<Item = (Occurrence, &[u32])> {
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (Occurrence, &[u32])> {
         let mut rest = self.places.as_slice();
         self.occurrences.iter().map(move |occurrence| {
             let count = usize::try_from(occurrence.count).unwrap_or(usize::MAX).min(rest.len());
@@ -140,7 +140,7 @@ impl Postings {
     }
 
     /// Joins lists of several words: each document once, with the places of all.
-    pub(super) fn joined(lists: &[Self]) -> Self {
+    pub(crate) fn joined(lists: &[Self]) -> Self {
         let mut all: Vec<_> = lists.iter().flat_map(Self::documents).collect();
         all.sort_by_key(|(occurrence, _)| occurrence.document);
         let mut joined = Self::default();
@@ -159,7 +159,7 @@ impl Postings {
 
     /// Makes bytes of the list, in lists of at most `bytes_max` bytes or of one document. Each is given with its first
     /// document.
-    pub(super) fn encode(&self, bytes_max: usize, mut each: impl FnMut(u32, &[u8])) {
+    pub(crate) fn encode(&self, bytes_max: usize, mut each: impl FnMut(u32, &[u8])) {
         let (mut list, mut size, mut before) = (Self::default(), HEAD_BYTES_MAX, 0);
         let mut end = |list: &Self| {
             let first = list.occurrences.first().map_or(0, |first| first.document);
@@ -202,7 +202,7 @@ impl Postings {
     }
 
     /// Adds the documents of a list, and their places if these are wanted.
-    pub(super) fn decode(&mut self, mut bytes: &[u8], places: bool) -> Result<(), SearchError> {
+    pub(crate) fn decode(&mut self, mut bytes: &[u8], places: bool) -> Result<(), SearchError> {
         let number = usize::try_from(take(&mut bytes)?).map_err(|_| SearchError::Damaged)?;
         // Each document has two bytes or more.
         if number > bytes.len() {

@@ -2,27 +2,27 @@
 
 use std::rc::Rc;
 
-use super::error::SearchError;
 use super::postings::{put, take, take_bytes, take_small};
+use crate::error::SearchError;
 
 /// The number of documents in one part.
-pub(super) const DOCUMENTS_IN_PART: u32 = 128;
+pub(crate) const DOCUMENTS_IN_PART: u32 = 128;
 
 /// The place of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Filed {
+pub(crate) struct Filed {
     /// The seq of the entry in its log.
-    pub(super) seq: u64,
+    pub(crate) seq: u64,
     /// The time of its append.
-    pub(super) at: i64,
+    pub(crate) at: i64,
     /// Its author; empty if not named.
-    pub(super) agent: Rc<str>,
+    pub(crate) agent: Rc<str>,
 }
 
 /// The places of some documents: their seqs and times, each by its distance from the one before, and their authors by
 /// numbers.
 #[derive(Default)]
-pub(super) struct Part {
+pub(crate) struct Part {
     agents: Vec<Rc<str>>,
     rows: Vec<u8>,
     seq: u64,
@@ -30,7 +30,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn add(&mut self, filed: &Filed) {
+    pub(crate) fn add(&mut self, filed: &Filed) {
         let known = self.agents.iter().position(|agent| *agent == filed.agent);
         let agent = known.unwrap_or(self.agents.len());
         if known.is_none() {
@@ -43,7 +43,7 @@ impl Part {
         (self.seq, self.at) = (filed.seq, filed.at);
     }
 
-    pub(super) fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         let mut out = Vec::new();
         put(&mut out, self.agents.len() as u64);
         for agent in &self.agents {
@@ -56,7 +56,7 @@ impl Part {
 }
 
 /// The places of the documents of a part, read one after the other, up to the one that is asked for.
-pub(super) struct PartRows {
+pub(crate) struct PartRows {
     agents: Vec<Rc<str>>,
     rows: Vec<u8>,
     next: NextRow,
@@ -74,7 +74,7 @@ struct NextRow {
 }
 
 impl PartRows {
-    pub(super) fn of(mut bytes: &[u8]) -> Result<Self, SearchError> {
+    pub(crate) fn of(mut bytes: &[u8]) -> Result<Self, SearchError> {
         let mut agents: Vec<Rc<str>> = Vec::new();
         for _ in 0..take(&mut bytes)? {
             let length = take(&mut bytes)?;
@@ -85,7 +85,7 @@ impl PartRows {
     }
 
     /// Returns the next document.
-    pub(super) fn read(&mut self) -> Result<Option<Filed>, SearchError> {
+    pub(crate) fn read(&mut self) -> Result<Option<Filed>, SearchError> {
         let NextRow { number, from, before: (seq, at) } = self.next;
         let mut rest = self.rows.get(from..).unwrap_or_default();
         if rest.is_empty() {
@@ -101,7 +101,7 @@ impl PartRows {
     }
 
     /// Returns a document by its number in the part. To ask for them in order costs the least.
-    pub(super) fn get(&mut self, number: usize) -> Result<Filed, SearchError> {
+    pub(crate) fn get(&mut self, number: usize) -> Result<Filed, SearchError> {
         if number < self.next.number {
             self.next = NextRow::default();
         }

@@ -7,13 +7,16 @@
 //! Rows are kept by their numbers, with an index of words beside them: a table by words would have whole rows in its inner
 //! pages, and a search go through twice as many.
 
+pub(super) mod part;
+pub(super) mod postings;
+
 use std::collections::VecDeque;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::error::SearchError;
-use super::part::{DOCUMENTS_IN_PART, Filed, Part, PartRows};
-use super::postings::{Occurrence, Postings, put, take, take_bytes};
+use crate::error::SearchError;
+use part::{DOCUMENTS_IN_PART, Filed, Part, PartRows};
+use postings::{Occurrence, Postings, put, take, take_bytes};
 
 /// The size to which a block grows. Two rows fill a page.
 const BLOCK_BYTES: usize = 1960;
