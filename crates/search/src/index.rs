@@ -12,19 +12,20 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use uuid::Uuid;
 
-use super::batch::{Batch, Position, SEGMENT, Segment, SegmentRow, SessionKey};
+use super::batch::{Batch, Position, SessionKey};
 use super::error::SearchError;
 use super::log_key::log_of;
 use super::matching::Matching;
 use super::query::Query;
 use super::reach::Reach;
+use super::segment::row::{SEGMENT, Segment, SegmentRow};
 use super::segment::{SegmentReader, TABLES};
 use super::words::{QueryWords, WORDS_VERSION, Words};
 use blackboard_board::{Epoch, LogName, Revision, Seq, SessionId, SessionName, size};
 use blackboard_owner_files as owner_files;
 
 /// The version of the file and of the words in it. A file of another version is made anew.
-const VERSION: i64 = 4_000 + WORDS_VERSION;
+const VERSION: i64 = 5_000 + WORDS_VERSION;
 
 /// The maximum number of matches that are ranked: the best ones.
 pub const RANKED_MAX: usize = 10_000;
@@ -413,13 +414,14 @@ fn found(
             break;
         }
         let mut segment = SegmentReader::new(&reader, one.segment.id);
-        for found in matching.matches(&segment)? {
-            let filed = segment.document(found.document)?;
+        let found = matching.matches(&segment)?;
+        for (index, document) in found.documents.iter().enumerate() {
+            let filed = segment.document(*document)?;
             let is_wanted = reach.since.is_none_or(|since| filed.at >= since.0)
                 && reach.author_in(&one.log).is_none_or(|author| *filed.agent == *author)
                 && !one.segment.dead.has(filed.seq);
             if is_wanted {
-                let (seq, score) = (filed.seq, found.score);
+                let (seq, score) = (filed.seq, found.score(index, filed.class));
                 candidates.push(Candidate { reached: at, seq, at: filed.at, score });
             }
         }

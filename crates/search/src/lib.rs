@@ -6,6 +6,7 @@ mod batch;
 mod error;
 mod fold;
 mod index;
+mod inversion;
 mod letters;
 mod log_key;
 mod matching;

@@ -4,7 +4,8 @@
 //! scores, depends on other documents.
 
 use super::error::SearchError;
-use super::segment::postings::{Occurrence, Postings, length_of};
+use super::segment::part::length_of;
+use super::segment::postings::{Occurrence, Postings};
 use super::segment::{Listed, SegmentReader};
 use super::words::{Phrase, QueryWords};
 
@@ -20,11 +21,40 @@ const LENGTH_USUAL: f64 = 100.0;
 /// A weight is a multiple of this. So a sum of weights is exact, and the same in whatever order they are added.
 const WEIGHT_STEP: f64 = 1.0 / 1_048_576.0;
 
-/// A document that a query matches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Match {
-    pub(super) document: u32,
-    pub(super) score: f64,
+/// The documents that a query matches, ascending.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Found {
+    pub(super) documents: Vec<u32>,
+    /// How often the documents have each of the words and phrases.
+    counts: Vec<Vec<u32>>,
+}
+
+impl Found {
+    /// Returns the score of the document at an index, whose length has this class.
+    pub(super) fn score(&self, at: usize, class: u8) -> f64 {
+        self.counts
+            .iter()
+            .filter_map(|counts| counts.get(at))
+            .map(|count| weight(class, *count))
+            .sum()
+    }
+
+    /// Leaves the documents at these indexes.
+    fn keep(&mut self, indexes: &[usize]) {
+        if indexes.len() < self.documents.len() {
+            for column in self.counts.iter_mut().chain([&mut self.documents]) {
+                *column = indexes.iter().filter_map(|at| column.get(*at)).copied().collect();
+            }
+        }
+    }
+}
+
+/// Returns the weight of a word in a document.
+fn weight(class: u8, count: u32) -> f64 {
+    let relative = LENGTH_PART.mul_add(length_of(class) / LENGTH_USUAL, 1.0 - LENGTH_PART);
+    let count = f64::from(count);
+    let weight = count * (SATURATION + 1.0) / SATURATION.mul_add(relative, count);
+    (weight / WEIGHT_STEP).round() * WEIGHT_STEP
 }
 
 /// A query that goes through segments.
@@ -50,12 +80,9 @@ impl<'q> Matching<'q> {
         self.left == 0
     }
 
-    /// Returns the matches in a segment, ascending by document.
-    pub(super) fn matches(
-        &mut self,
-        segment: &SegmentReader<'_>,
-    ) -> Result<Vec<Match>, SearchError> {
-        let Some(mut found) = self.wanted(segment)? else { return Ok(Vec::new()) };
+    /// Returns the matches in a segment.
+    pub(super) fn matches(&mut self, segment: &SegmentReader<'_>) -> Result<Found, SearchError> {
+        let Some(mut found) = self.wanted(segment)? else { return Ok(Found::default()) };
         for phrase in self.unwanted {
             let unwanted = match looked_up(segment, phrase, &mut self.left)? {
                 LookedUp::All(occurrences) => occurrences,
@@ -63,15 +90,19 @@ impl<'q> Matching<'q> {
                     counted(segment.lists_with(word, numbers(&found))?, &mut self.left)
                 }
             };
-            found.retain(|one| {
-                unwanted.binary_search_by_key(&one.document, |other| other.document).is_err()
-            });
+            let is_unwanted = |document: &u32| {
+                unwanted.binary_search_by_key(document, |other| other.document).is_ok()
+            };
+            let documents = found.documents.iter().enumerate();
+            let kept: Vec<usize> =
+                documents.filter(|(_, one)| !is_unwanted(one)).map(|(at, _)| at).collect();
+            found.keep(&kept);
         }
         Ok(found)
     }
 
-    fn wanted(&mut self, segment: &SegmentReader<'_>) -> Result<Option<Vec<Match>>, SearchError> {
-        let (mut found, mut frequent): (Option<Vec<Match>>, Vec<&[u8]>) = (None, Vec::new());
+    fn wanted(&mut self, segment: &SegmentReader<'_>) -> Result<Option<Found>, SearchError> {
+        let (mut found, mut frequent): (Option<Found>, Vec<&[u8]>) = (None, Vec::new());
         let all: Vec<&Phrase> = self.words.iter().chain(&self.phrases).copied().collect();
         for (at, phrase) in all.into_iter().enumerate() {
             match looked_up(segment, phrase, &mut self.left)? {
@@ -123,8 +154,8 @@ fn looked_up<'q>(
     })
 }
 
-fn numbers(found: &[Match]) -> impl Iterator<Item = u32> {
-    found.iter().map(|one| one.document)
+fn numbers(found: &Found) -> impl Iterator<Item = u32> {
+    found.documents.iter().copied()
 }
 
 /// Takes the number of occurrences from `left`.
@@ -134,35 +165,23 @@ fn counted(postings: Postings, left: &mut usize) -> Vec<Occurrence> {
 }
 
 /// Leaves the documents that also have these occurrences; returns their number.
-fn narrow(found: &mut Option<Vec<Match>>, occurrences: &[Occurrence]) -> usize {
-    let next = match found.take() {
-        None => occurrences.iter().map(Match::of).collect(),
-        Some(found) => both(&found, occurrences),
+fn narrow(found: &mut Option<Found>, occurrences: &[Occurrence]) -> usize {
+    let Some(found) = found.as_mut() else {
+        let (documents, counts) = occurrences.iter().map(|one| (one.document, one.count)).unzip();
+        let first = Found { documents, counts: vec![counts] };
+        return found.insert(first).documents.len();
     };
-    found.insert(next).len()
-}
-
-impl Match {
-    fn of(occurrence: &Occurrence) -> Self {
-        let Occurrence { document, class, count } = *occurrence;
-        let relative = LENGTH_PART.mul_add(length_of(class) / LENGTH_USUAL, 1.0 - LENGTH_PART);
-        let count = f64::from(count);
-        let weight = count * (SATURATION + 1.0) / SATURATION.mul_add(relative, count);
-        let score = (weight / WEIGHT_STEP).round() * WEIGHT_STEP;
-        Self { document, score }
-    }
-}
-
-/// Returns the documents with both; their scores are sums.
-fn both(found: &[Match], next: &[Occurrence]) -> Vec<Match> {
-    let (mut joined, mut rest) = (Vec::new(), next.iter().peekable());
-    for one in found {
-        while rest.next_if(|next| next.document < one.document).is_some() {}
-        if let Some(next) = rest.next_if(|next| next.document == one.document) {
-            joined.push(Match { score: one.score + Match::of(next).score, ..*one });
+    let (mut kept, mut counts, mut rest) = (Vec::new(), Vec::new(), occurrences.iter().peekable());
+    for (at, document) in found.documents.iter().enumerate() {
+        while rest.next_if(|next| next.document < *document).is_some() {}
+        if let Some(next) = rest.next_if(|next| next.document == *document) {
+            kept.push(at);
+            counts.push(next.count);
         }
     }
-    joined
+    found.keep(&kept);
+    found.counts.push(counts);
+    kept.len()
 }
 
 /// Returns the documents with a phrase.
@@ -205,7 +224,7 @@ fn following(found: &Postings, next: &Postings) -> Postings {
         };
         let places: Vec<u32> = places.iter().copied().filter(follows).collect();
         if !places.is_empty() {
-            joined.add(next.document, next.class, &places);
+            joined.add(next.document, &places);
         }
     }
     joined
@@ -217,14 +236,14 @@ mod tests {
 
     #[test]
     fn a_sum_of_weights_is_the_same_in_any_order() {
-        let weight = |(class, count)| Match::of(&Occurrence { document: 0, class, count }).score;
-        let mut weights: Vec<f64> = (0..32).zip(1..).map(weight).collect();
+        let mut weights: Vec<f64> =
+            (0..32).zip(1..).map(|(class, count)| weight(class, count)).collect();
         let sum = |weights: &[f64]| weights.iter().fold(0.0, |sum, one| sum + one);
         let in_order = sum(&weights);
         for _ in 0..weights.len() {
             weights.rotate_left(1);
             assert_eq!(sum(&weights).to_bits(), in_order.to_bits());
         }
-        assert!(in_order > 32.0 * weight((31, 1)));
+        assert!(in_order > 32.0 * weight(31, 1));
     }
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Document, Logs, Names, Snippets};
+use crate::{Document, Logs, Names, Phrase, Snippets};
 use blackboard_board::{AgentName, Timestamp};
 
 fn open(dir: &TempDir) -> Index {
@@ -218,6 +218,10 @@ enum Step {
     ClearLog(u8, u8),
     Forget(u8),
     Tidy,
+    /// The batch breaks off here.
+    Broken,
+    /// The server is killed after the batch, and opens the file again.
+    Restart,
 }
 
 fn text(words: &[u8]) -> String {
@@ -237,14 +241,17 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (session.clone(), log).prop_map(|(session, log)| Step::ClearLog(session, log)),
         1 => session.prop_map(Step::Forget),
         1 => Just(Step::Tidy),
+        1 => Just(Step::Broken),
+        1 => Just(Step::Restart),
     ]
 }
 
 /// Carries out steps, several in a batch; returns the texts that are there.
-fn carried_out(index: &Index, batches: &[Vec<Step>]) -> BTreeMap<Place, String> {
-    let mut model = BTreeMap::new();
+fn carried_out(dir: &TempDir, batches: &[Vec<Step>]) -> BTreeMap<Place, String> {
+    let (mut index, mut model) = (open(dir), BTreeMap::new());
     let session = |number: u8| format!("s{number}");
     for steps in batches {
+        let before = model.clone();
         let change = |batch: &mut Batch<'_>| {
             for step in steps {
                 match step {
@@ -276,12 +283,19 @@ fn carried_out(index: &Index, batches: &[Vec<Step>]) -> BTreeMap<Place, String> 
                         batch.forget(&name(&session(*at)))?;
                         model.retain(|(name, ..), _| *name != session(*at));
                     }
-                    Step::Tidy => {}
+                    Step::Broken => return Err(SearchError::Ended),
+                    Step::Tidy | Step::Restart => {}
                 }
             }
             Ok::<_, SearchError>(())
         };
-        index.write(change).unwrap();
+        if index.write(change).is_err() {
+            model = before;
+        }
+        if steps.iter().any(|step| matches!(step, Step::Restart)) {
+            drop(index);
+            index = open(dir);
+        }
         if steps.iter().any(|step| matches!(step, Step::Tidy)) {
             while index.tidy().unwrap() {}
         }
@@ -296,19 +310,55 @@ proptest! {
         batches in prop::collection::vec(prop::collection::vec(step(), 1..12), 1..12),
     ) {
         let dir = TempDir::new().unwrap();
+        let model = carried_out(&dir, &batches);
         let index = open(&dir);
-        let model = carried_out(&index, &batches);
-        for query in ["disk", "dis*", "\"disk is\"", "disk -full", "full -\"is full\"", "本", "\"日 本\"", "a-b x1", "\"is dis\"*"] {
+        for query in ["disk", "dis*", "\"disk is\"", "disk -full", "full -\"is full\"", "本", "\"日 本\"", "a-b x1", "\"is dis\"*", "is disk \"is full\""] {
             let parsed: Query = query.parse().unwrap();
             let matching = Snippets::default().of(&parsed, model.values().cloned(), &|| true).unwrap();
-            let expected: Vec<Place> = model
-                .keys()
+            let matching: Vec<(Place, &String)> = model
+                .iter()
                 .zip(matching)
-                .filter_map(|(place, found)| found.map(|_| place.clone()))
+                .filter_map(|((place, text), found)| found.map(|_| (place.clone(), text)))
                 .collect();
-            let mut found = places(&search(&index, query, &everything()));
-            found.sort();
-            prop_assert_eq!(found, expected, "{}", query);
+            let found: Vec<(Place, f64)> = search(&index, query, &everything())
+                .ranked
+                .into_iter()
+                .map(|one| ((one.session.to_string(), one.log, one.seq.0), one.score))
+                .collect();
+            prop_assert_eq!(found, ranked(&parsed, matching), "{}", query);
         }
     }
+}
+
+/// Ranks matching texts by what stands in them alone, best first.
+fn ranked(query: &Query, matching: Vec<(Place, &String)>) -> Vec<(Place, f64)> {
+    let words = Words::new().unwrap();
+    let wanted = words.query(query).unwrap().wanted;
+    let score = |text: &str| {
+        let all: Vec<String> = words.of(text).unwrap().into_iter().map(|word| word.text).collect();
+        // Lengths count by halves of a factor of two.
+        let mut length = 1.0;
+        while length * 2_f64.sqrt() <= all.len() as f64 + 1e-9 {
+            length *= 2_f64.sqrt();
+        }
+        let weight = |phrase: &Phrase| {
+            let last = phrase.words.len() - 1;
+            let is_there = |some: &[String]| {
+                let mut pairs = some.iter().zip(&phrase.words).enumerate();
+                pairs.all(|(at, (word, wanted))| {
+                    word == wanted || phrase.is_prefix && at == last && word.starts_with(wanted)
+                })
+            };
+            let count = all.windows(last + 1).filter(|some| is_there(some)).count() as f64;
+            let weight = count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / 100.0));
+            (weight * 1_048_576.0).round() / 1_048_576.0
+        };
+        wanted.iter().map(weight).sum::<f64>()
+    };
+    let mut all: Vec<_> = matching.into_iter().map(|(place, text)| (place, score(text))).collect();
+    all.sort_by(|((a, a_log, a_seq), a_score), ((b, b_log, b_seq), b_score)| {
+        let place = (a, a_log).cmp(&(b, b_log));
+        b_score.total_cmp(a_score).then(place).then(b_seq.cmp(a_seq))
+    });
+    all
 }

@@ -7,25 +7,28 @@
 //! Rows are kept by their numbers, with an index of words beside them: a table by words would have whole rows in its inner
 //! pages, and a search go through twice as many.
 
+mod block;
+pub(super) mod merge;
 pub(super) mod part;
 pub(super) mod postings;
-
-use std::collections::VecDeque;
+pub(super) mod ranges;
+pub(super) mod row;
+pub(super) mod writer;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::SearchError;
-use part::{DOCUMENTS_IN_PART, Filed, Part, PartRows};
-use postings::{Occurrence, Postings, put, take, take_bytes};
-
-/// The size to which a block grows. Two rows fill a page.
-const BLOCK_BYTES: usize = 1960;
+use block::{Row, opened};
+use part::{DOCUMENTS_IN_PART, Filed, PartRows};
+use postings::Postings;
 
 /// The parts of a segment have numbers of this many bits.
 const PART_BITS: u32 = 20;
 
-/// The bytes of a checksum.
-const CHECKSUM_BYTES: usize = 4;
+/// Returns the number of the row with a part.
+fn part_id(segment: i64, part: u32) -> i64 {
+    segment << PART_BITS | i64::from(part)
+}
 
 /// The tables of segments' rows.
 pub(super) const TABLES: &str = "
@@ -33,230 +36,6 @@ pub(super) const TABLES: &str = "
         id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, word BLOB NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL);
     CREATE UNIQUE INDEX block_words ON blocks(segment, word, part);
     CREATE TABLE documents(id INTEGER PRIMARY KEY, data BLOB NOT NULL);";
-
-/// A segment that is being written: first its words in order, then its documents.
-pub(super) struct SegmentWriter<'a> {
-    connection: &'a Connection,
-    segment: i64,
-    block: Block,
-    part: Part,
-    documents: u32,
-    /// The number of words of all documents.
-    pub(super) words: u64,
-}
-
-/// A block that is being filled.
-#[derive(Default)]
-struct Block {
-    first: Vec<u8>,
-    last: Vec<u8>,
-    data: Vec<u8>,
-}
-
-impl<'a> SegmentWriter<'a> {
-    pub(super) fn new(connection: &'a Connection, segment: i64) -> Self {
-        let (block, part) = (Block::default(), Part::default());
-        Self { connection, segment, block, part, documents: 0, words: 0 }
-    }
-
-    /// Adds the next word.
-    pub(super) fn word(&mut self, word: &[u8], postings: &Postings) -> Result<(), SearchError> {
-        self.words += postings.places.len() as u64;
-        let mut lists = Vec::new();
-        postings.encode(BLOCK_BYTES, |first, list| lists.push((first, list.to_vec())));
-        if let [(_, list)] = lists.as_slice() {
-            if !self.block.data.is_empty()
-                && self.block.data.len() + word.len() + list.len() > BLOCK_BYTES
-            {
-                self.end_block()?;
-            }
-            self.block.add(word, list);
-            return Ok(());
-        }
-        self.end_block()?;
-        for (first, list) in &lists {
-            let mut block = Block::default();
-            block.add(word, list);
-            self.write_block(&block, 1 + i64::from(*first))?;
-        }
-        Ok(())
-    }
-
-    /// Adds the next document.
-    pub(super) fn document(&mut self, filed: &Filed) -> Result<(), SearchError> {
-        self.part.add(filed);
-        self.documents += 1;
-        if self.documents.is_multiple_of(DOCUMENTS_IN_PART) { self.end_part() } else { Ok(()) }
-    }
-
-    /// Ends the segment, and returns the number of its words.
-    pub(super) fn finish(mut self) -> Result<u64, SearchError> {
-        self.end_block()?;
-        if !self.documents.is_multiple_of(DOCUMENTS_IN_PART) {
-            self.end_part()?;
-        }
-        Ok(self.words)
-    }
-
-    fn end_block(&mut self) -> Result<(), SearchError> {
-        let block = std::mem::take(&mut self.block);
-        if block.data.is_empty() { Ok(()) } else { self.write_block(&block, 0) }
-    }
-
-    fn write_block(&self, block: &Block, part: i64) -> Result<(), SearchError> {
-        let data = sealed(self.segment, &block.first, part, &block.data);
-        let sql = "INSERT INTO blocks(segment, word, part, data) VALUES (?, ?, ?, ?)";
-        let values = params![self.segment, block.first, part, data];
-        self.connection.prepare_cached(sql)?.execute(values)?;
-        Ok(())
-    }
-
-    fn end_part(&mut self) -> Result<(), SearchError> {
-        let part = (self.documents - 1) / DOCUMENTS_IN_PART;
-        let data = std::mem::take(&mut self.part).bytes();
-        let data = sealed(self.segment, &[], i64::from(part), &data);
-        let sql = "INSERT INTO documents(id, data) VALUES (?, ?)";
-        self.connection.prepare_cached(sql)?.execute(params![part_id(self.segment, part), data])?;
-        Ok(())
-    }
-}
-
-/// Returns the number of the row with a part.
-fn part_id(segment: i64, part: u32) -> i64 {
-    segment << PART_BITS | i64::from(part)
-}
-
-impl Block {
-    fn add(&mut self, word: &[u8], list: &[u8]) {
-        let shared = self.last.iter().zip(word).take_while(|(a, b)| a == b).count();
-        if self.data.is_empty() {
-            word.clone_into(&mut self.first);
-        }
-        put(&mut self.data, shared as u64);
-        let (_, rest) = word.split_at(shared);
-        put(&mut self.data, rest.len() as u64);
-        self.data.extend_from_slice(rest);
-        put(&mut self.data, list.len() as u64);
-        self.data.extend_from_slice(list);
-        word.clone_into(&mut self.last);
-    }
-}
-
-/// Returns the bytes of a row with their checksum.
-fn sealed(segment: i64, word: &[u8], part: i64, data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(data.len() + CHECKSUM_BYTES);
-    out.extend_from_slice(data);
-    out.extend_from_slice(&checksum(segment, word, part, data).to_le_bytes());
-    out
-}
-
-/// Returns the bytes of a row without their checksum.
-fn opened<'a>(
-    segment: i64,
-    word: &[u8],
-    part: i64,
-    row: &'a [u8],
-) -> Result<&'a [u8], SearchError> {
-    let (data, sum) = row.split_last_chunk::<CHECKSUM_BYTES>().ok_or(SearchError::Damaged)?;
-    let is_sound = checksum(segment, word, part, data) == u32::from_le_bytes(*sum);
-    if is_sound { Ok(data) } else { Err(SearchError::Damaged) }
-}
-
-fn checksum(segment: i64, word: &[u8], part: i64, data: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    for bytes in [&segment.to_le_bytes(), word, &part.to_le_bytes(), data] {
-        hasher.update(bytes);
-    }
-    hasher.finalize()
-}
-
-/// A row with a block.
-struct Row {
-    first: Vec<u8>,
-    part: i64,
-    data: Vec<u8>,
-}
-
-impl Row {
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { first: row.get(0)?, part: row.get(1)?, data: row.get(2)? })
-    }
-
-    /// Goes through the words and their lists, in order, as long as `each` returns true; returns its last answer.
-    fn words(
-        &self,
-        segment: i64,
-        mut each: impl FnMut(&[u8], &[u8]) -> Result<bool, SearchError>,
-    ) -> Result<bool, SearchError> {
-        let mut rest = opened(segment, &self.first, self.part, &self.data)?;
-        let (mut word, mut goes_on) = (Vec::new(), true);
-        while goes_on && !rest.is_empty() {
-            let shared = take(&mut rest)?;
-            let shared = usize::try_from(shared).ok().filter(|shared| *shared <= word.len());
-            word.truncate(shared.ok_or(SearchError::Damaged)?);
-            let length = take(&mut rest)?;
-            word.extend_from_slice(take_bytes(&mut rest, length)?);
-            let length = take(&mut rest)?;
-            goes_on = each(&word, take_bytes(&mut rest, length)?)?;
-        }
-        Ok(goes_on)
-    }
-}
-
-/// The words of a segment, in order, read a block at a time.
-pub(super) struct AllWords<'a> {
-    connection: &'a Connection,
-    segment: i64,
-    after: Option<(Vec<u8>, i64)>,
-    words: VecDeque<(Vec<u8>, Postings)>,
-}
-
-impl AllWords<'_> {
-    /// Returns the next word.
-    pub(super) fn peek(&mut self) -> Result<Option<&[u8]>, SearchError> {
-        if self.words.is_empty() {
-            self.read()?;
-        }
-        Ok(self.words.front().map(|(word, _)| word.as_slice()))
-    }
-
-    /// Adds the postings of the word to `postings` if it is the next one. Numbers of documents go through `renumbered`;
-    /// those without a new one are left out.
-    pub(super) fn take(
-        &mut self,
-        word: &[u8],
-        renumbered: impl Fn(u32) -> Option<u32>,
-        postings: &mut Postings,
-    ) -> Result<(), SearchError> {
-        while self.peek()? == Some(word) {
-            let Some((_, found)) = self.words.pop_front() else { break };
-            for (Occurrence { document, class, .. }, places) in found.documents() {
-                if let Some(document) = renumbered(document) {
-                    postings.add(document, class, places);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn read(&mut self) -> Result<(), SearchError> {
-        let sql =
-            "SELECT word, part, data FROM blocks WHERE segment = ?1 AND (word, part) > (?2, ?3)
-            ORDER BY word, part LIMIT 1";
-        let (word, part) = self.after.clone().unwrap_or_else(|| (Vec::new(), -1));
-        let mut select = self.connection.prepare_cached(sql)?;
-        let row = select.query_row(params![self.segment, word, part], Row::read).optional()?;
-        let Some(row) = row else { return Ok(()) };
-        row.words(self.segment, |word, list| {
-            let mut postings = Postings::default();
-            postings.decode(list, true)?;
-            self.words.push_back((word.to_vec(), postings));
-            Ok(true)
-        })?;
-        self.after = Some((row.first, row.part));
-        Ok(())
-    }
-}
 
 /// Where a segment has a word.
 pub(super) enum Listed {
@@ -375,16 +154,6 @@ impl<'a> SegmentReader<'a> {
         Ok(select.query_row(params![self.segment, word], Row::read).optional()?)
     }
 
-    /// Returns all words with their postings, in order.
-    pub(super) const fn all(&self) -> AllWords<'a> {
-        AllWords {
-            connection: self.connection,
-            segment: self.segment,
-            after: None,
-            words: VecDeque::new(),
-        }
-    }
-
     /// Returns the place of a document. To ask for them in order costs the least.
     pub(super) fn document(&mut self, document: u32) -> Result<Filed, SearchError> {
         let (part, number) = (document / DOCUMENTS_IN_PART, document % DOCUMENTS_IN_PART);
@@ -432,6 +201,7 @@ impl<'a> SegmentReader<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::writer::SegmentWriter;
     use super::*;
 
     const SEGMENT: i64 = 7;
@@ -439,11 +209,15 @@ mod tests {
     /// Makes a segment of these documents, all of which have the word.
     fn segment(connection: &Connection, postings: &Postings) {
         connection.execute_batch(TABLES).unwrap();
-        let mut writer = SegmentWriter::new(connection, SEGMENT);
-        for (word, postings) in [("a", &Postings::default()), ("often", postings)] {
-            writer.word(word.as_bytes(), postings).unwrap();
+        let mut writer = SegmentWriter::default();
+        for (word, number) in [("a", 1), ("often", usize::MAX)] {
+            writer.begin();
+            for (one, places) in postings.documents().take(number) {
+                writer.add(word.as_bytes(), one.document, places);
+            }
+            writer.end(word.as_bytes());
         }
-        writer.finish().unwrap();
+        writer.finish(Vec::new()).store(connection, SEGMENT).unwrap();
     }
 
     proptest! {
@@ -456,7 +230,7 @@ mod tests {
             let (mut postings, mut at) = (Postings::default(), 0);
             for distance in distances {
                 at += distance;
-                postings.add(at, 5, &[1]);
+                postings.add(at, &[1]);
             }
             let connection = Connection::open_in_memory().unwrap();
             segment(&connection, &postings);

@@ -1,5 +1,6 @@
-//! Parts: the places of a segment's documents, some in each row.
+//! Parts: the places and lengths of a segment's documents, some in each row.
 
+use std::f64::consts::SQRT_2;
 use std::rc::Rc;
 
 use super::postings::{put, take, take_bytes, take_small};
@@ -17,10 +18,29 @@ pub(crate) struct Filed {
     pub(crate) at: i64,
     /// Its author; empty if not named.
     pub(crate) agent: Rc<str>,
+    /// The class of its length.
+    pub(crate) class: u8,
 }
 
-/// The places of some documents: their seqs and times, each by its distance from the one before, and their authors by
-/// numbers.
+/// The highest class of lengths.
+const CLASS_MAX: u8 = 31;
+
+/// Returns the class of a document with this number of words. Two classes are a factor of two.
+pub(crate) fn class_of(words: u32) -> u8 {
+    let words = u64::from(words.max(1));
+    let log = words.ilog2();
+    let is_upper = words * words >= 1 << (2 * log + 1);
+    u8::try_from(2 * log + u32::from(is_upper)).unwrap_or(CLASS_MAX).min(CLASS_MAX)
+}
+
+/// Returns the least number of words of a class.
+pub(crate) fn length_of(class: u8) -> f64 {
+    let whole = f64::from(1_u32 << (class.min(CLASS_MAX) / 2));
+    if class.is_multiple_of(2) { whole } else { whole * SQRT_2 }
+}
+
+/// The places of some documents: their seqs and times, each by its distance from the one before, their authors by numbers,
+/// and the classes of their lengths.
 #[derive(Default)]
 pub(crate) struct Part {
     agents: Vec<Rc<str>>,
@@ -40,6 +60,7 @@ impl Part {
         put(&mut self.rows, filed.seq.wrapping_sub(self.seq));
         put(&mut self.rows, zigzag(filed.at.wrapping_sub(self.at)));
         put(&mut self.rows, agent as u64);
+        self.rows.push(filed.class);
         (self.seq, self.at) = (filed.seq, filed.at);
     }
 
@@ -95,9 +116,10 @@ impl PartRows {
         let at = at.wrapping_add(unzigzag(take(&mut rest)?));
         let agent = self.agents.get(take_small(&mut rest)? as usize);
         let agent = Rc::clone(agent.ok_or(SearchError::Damaged)?);
+        let (class, rest) = rest.split_first().ok_or(SearchError::Damaged)?;
         let from = self.rows.len() - rest.len();
         self.next = NextRow { number: number + 1, from, before: (seq, at) };
-        Ok(Some(Filed { seq, at, agent }))
+        Ok(Some(Filed { seq, at, agent, class: *class }))
     }
 
     /// Returns a document by its number in the part. To ask for them in order costs the least.
@@ -129,14 +151,24 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn two_classes_are_a_factor_of_two() {
+        let classes = [0, 1, 2, 3, 4, 6, 100, 1000, u32::MAX].map(class_of);
+        assert_eq!(classes, [0, 0, 2, 3, 4, 5, 13, 19, 31]);
+        for words in 1..3000 {
+            let (class, words) = (class_of(words), f64::from(words));
+            assert!(length_of(class) <= words + 1e-9 && words < length_of(class + 1) + 1e-9);
+        }
+    }
+
     proptest! {
         #[test]
         fn parts_are_read_as_they_were_written(
-            rows in prop::collection::vec((any::<u64>(), any::<i64>(), "[a-c]{0,2}"), 0..60),
+            rows in prop::collection::vec((any::<u64>(), any::<i64>(), "[a-c]{0,2}", any::<u8>()), 0..60),
         ) {
             let filed: Vec<Filed> = rows
                 .into_iter()
-                .map(|(seq, at, agent)| Filed { seq, at, agent: agent.into() })
+                .map(|(seq, at, agent, class)| Filed { seq, at, agent: agent.into(), class })
                 .collect();
             let mut part = Part::default();
             filed.iter().for_each(|one| part.add(one));

@@ -1,9 +1,7 @@
 //! Postings: the documents of a segment that have a word, and its places in them, as bytes.
 //!
-//! A list is the number of documents; of each its distance from the one before and a byte with the class of its length and
-//! the number of places; then the places, of each document by their distances. Numbers are of variable length (LEB128).
-
-use std::f64::consts::SQRT_2;
+//! A list is the number of documents; of each the double of its distance from the one before, and one more if the word is in it
+//! several times, then how often; then the places, of each document by their distances. Numbers are of variable length (LEB128).
 
 use crate::error::SearchError;
 
@@ -12,8 +10,6 @@ use crate::error::SearchError;
 pub(crate) struct Occurrence {
     /// The number of the document in its segment.
     pub(crate) document: u32,
-    /// The class of the document's length.
-    pub(crate) class: u8,
     /// The number of places.
     pub(crate) count: u32,
 }
@@ -25,35 +21,29 @@ pub(crate) struct Postings {
     pub(crate) places: Vec<u32>,
 }
 
-/// The number of places that fits into the byte with the class. A greater one follows it.
-const COUNT_MAX: u32 = 7;
+/// A list that is being written.
+#[derive(Default)]
+pub(crate) struct List {
+    documents: u64,
+    first: u32,
+    last: u32,
+    heads: Vec<u8>,
+    places: Vec<u8>,
+}
 
-/// The highest class of lengths.
-const CLASS_MAX: u8 = 31;
+/// The numbers that a segment's documents have in another one.
+pub(crate) enum Numbers {
+    /// Each that much higher.
+    From(u32),
+    /// Each its own; those without one are left out.
+    Of(Vec<Option<u32>>),
+}
 
 /// The bits of a number in each of its bytes.
 const BITS: u32 = 7;
 
-/// The most bytes of a list besides its documents: their number, and what the first one's distance, which is from zero, has
-/// more.
-const HEAD_BYTES_MAX: usize = 9;
-
 /// The bytes of a number of 64 bits.
 const NUMBER_BYTES_MAX: u32 = 10;
-
-/// Returns the class of a document with this number of words. Two classes are a factor of two.
-pub(crate) fn class_of(words: u32) -> u8 {
-    let words = u64::from(words.max(1));
-    let log = words.ilog2();
-    let is_upper = words * words >= 1 << (2 * log + 1);
-    u8::try_from(2 * log + u32::from(is_upper)).unwrap_or(CLASS_MAX).min(CLASS_MAX)
-}
-
-/// Returns the least number of words of a class.
-pub(crate) fn length_of(class: u8) -> f64 {
-    let whole = f64::from(1_u32 << (class.min(CLASS_MAX) / 2));
-    if class.is_multiple_of(2) { whole } else { whole * SQRT_2 }
-}
 
 /// Adds a number to bytes.
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -66,24 +56,6 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
         }
         out.push(low | 0x80);
     }
-}
-
-/// Returns the number of bytes that [`put`] adds.
-const fn bytes_of(number: u64) -> usize {
-    (u64::BITS - (number | 1).leading_zeros()).div_ceil(BITS) as usize
-}
-
-/// Returns the number of bytes of a document in a list.
-fn bytes_of_one(occurrence: Occurrence, before: u32, places: &[u32]) -> usize {
-    let Occurrence { document, count, .. } = occurrence;
-    let count = if count < COUNT_MAX { 0 } else { bytes_of(u64::from(count)) };
-    let mut last = 0;
-    let places = places.iter().map(|place| {
-        let distance = place - last;
-        last = *place;
-        bytes_of(u64::from(distance))
-    });
-    bytes_of(u64::from(document - before)) + 1 + count + places.sum::<usize>()
 }
 
 /// Takes a number from the beginning of bytes.
@@ -122,9 +94,9 @@ pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u
 
 impl Postings {
     /// Adds a document with the places of the word in it.
-    pub(crate) fn add(&mut self, document: u32, class: u8, places: &[u32]) {
+    pub(crate) fn add(&mut self, document: u32, places: &[u32]) {
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-        self.occurrences.push(Occurrence { document, class, count });
+        self.occurrences.push(Occurrence { document, count });
         self.places.extend_from_slice(places);
     }
 
@@ -157,67 +129,16 @@ impl Postings {
         joined
     }
 
-    /// Makes bytes of the list, in lists of at most `bytes_max` bytes or of one document. Each is given with its first
-    /// document.
-    pub(crate) fn encode(&self, bytes_max: usize, mut each: impl FnMut(u32, &[u8])) {
-        let (mut list, mut size, mut before) = (Self::default(), HEAD_BYTES_MAX, 0);
-        let mut end = |list: &Self| {
-            let first = list.occurrences.first().map_or(0, |first| first.document);
-            each(first, &list.encoded());
-        };
-        for (occurrence, places) in self.documents() {
-            let more = bytes_of_one(occurrence, before, places);
-            if size + more > bytes_max && !list.occurrences.is_empty() {
-                end(&list);
-                (list, size) = (Self::default(), HEAD_BYTES_MAX);
-            }
-            size += more;
-            before = occurrence.document;
-            list.add(occurrence.document, occurrence.class, places);
-        }
-        end(&list);
-    }
-
-    fn encoded(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(4 + 3 * self.occurrences.len() + self.places.len());
-        put(&mut out, self.occurrences.len() as u64);
-        let mut before = 0;
-        for Occurrence { document, class, count } in &self.occurrences {
-            put(&mut out, u64::from(document - before));
-            before = *document;
-            let low = u8::try_from(*count.min(&COUNT_MAX)).unwrap_or_default();
-            out.push(class << 3 | low);
-            if *count >= COUNT_MAX {
-                put(&mut out, u64::from(*count));
-            }
-        }
-        for (_, places) in self.documents() {
-            let mut before = 0;
-            for place in places {
-                put(&mut out, u64::from(place - before));
-                before = *place;
-            }
-        }
-        out
-    }
-
     /// Adds the documents of a list, and their places if these are wanted.
     pub(crate) fn decode(&mut self, mut bytes: &[u8], places: bool) -> Result<(), SearchError> {
-        let number = usize::try_from(take(&mut bytes)?).map_err(|_| SearchError::Damaged)?;
-        // Each document has two bytes or more.
-        if number > bytes.len() {
-            return Err(SearchError::Damaged);
-        }
-        let (first, mut document) = (self.occurrences.len(), 0_u32);
+        let first = self.occurrences.len();
+        let number = number_of(&mut bytes)?;
         self.occurrences.reserve(number);
+        let mut document = 0;
         for _ in 0..number {
-            let distance = take_small(&mut bytes)?;
-            document = document.checked_add(distance).ok_or(SearchError::Damaged)?;
-            let (byte, rest) = bytes.split_first().ok_or(SearchError::Damaged)?;
-            bytes = rest;
-            let low = u32::from(byte & 0x7);
-            let count = if low == COUNT_MAX { take_small(&mut bytes)? } else { low };
-            self.occurrences.push(Occurrence { document, class: byte >> 3, count });
+            let count;
+            (document, count) = head(&mut bytes, document)?;
+            self.occurrences.push(Occurrence { document, count });
         }
         if !places {
             return Ok(());
@@ -233,58 +154,219 @@ impl Postings {
     }
 }
 
+/// Takes the number of a list's documents.
+fn number_of(bytes: &mut &[u8]) -> Result<usize, SearchError> {
+    let number = usize::try_from(take(bytes)?).map_err(|_| SearchError::Damaged)?;
+    // Each document has two bytes or more.
+    if number > bytes.len() { Err(SearchError::Damaged) } else { Ok(number) }
+}
+
+/// Takes the number of the document after another one, and the number of its places.
+fn head(bytes: &mut &[u8], before: u32) -> Result<(u32, u32), SearchError> {
+    let head = take(bytes)?;
+    let distance = u32::try_from(head >> 1).map_err(|_| SearchError::Damaged)?;
+    let document = before.checked_add(distance).ok_or(SearchError::Damaged)?;
+    let count = if head & 1 == 0 { 1 } else { take_small(bytes)? };
+    Ok((document, count))
+}
+
+impl List {
+    pub(crate) fn clear(&mut self) {
+        (self.documents, self.first, self.last) = (0, 0, 0);
+        self.heads.clear();
+        self.places.clear();
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.documents == 0
+    }
+
+    /// Returns the first document.
+    pub(crate) const fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Returns the number of bytes besides the number of documents.
+    pub(crate) const fn size(&self) -> usize {
+        self.heads.len() + self.places.len()
+    }
+
+    /// Adds a document with the places of the word in it.
+    pub(crate) fn add(&mut self, document: u32, places: &[u32]) {
+        self.head(document, u32::try_from(places.len()).unwrap_or(u32::MAX));
+        let mut before = 0;
+        for place in places {
+            put(&mut self.places, u64::from(place - before));
+            before = *place;
+        }
+    }
+
+    fn head(&mut self, document: u32, count: u32) {
+        if self.documents == 0 {
+            self.first = document;
+        }
+        let distance = u64::from(document - self.last);
+        self.documents += 1;
+        self.last = document;
+        put(&mut self.heads, distance << 1 | u64::from(count != 1));
+        if count != 1 {
+            put(&mut self.heads, u64::from(count));
+        }
+    }
+
+    /// Adds the documents of a list of another segment, all behind those that it has. Returns the number of their places.
+    pub(crate) fn join(&mut self, bytes: &[u8], numbers: &Numbers) -> Result<u64, SearchError> {
+        match numbers {
+            Numbers::From(offset) => self.join_all(bytes, *offset),
+            Numbers::Of(numbers) => self.join_some(bytes, numbers),
+        }
+    }
+
+    /// Only the first document's distance is another one: the rest is copied.
+    fn join_all(&mut self, mut bytes: &[u8], offset: u32) -> Result<u64, SearchError> {
+        let number = number_of(&mut bytes)?;
+        if number == 0 {
+            return Ok(0);
+        }
+        let (mut document, first_count) = head(&mut bytes, 0)?;
+        let renumbered = |document: u32| document.checked_add(offset).ok_or(SearchError::Damaged);
+        let first = renumbered(document)?;
+        // The bytes of a damaged segment may pass for others.
+        if first < self.last {
+            return Err(SearchError::Damaged);
+        }
+        self.head(first, first_count);
+        let (heads, mut count) = (bytes, u64::from(first_count));
+        for _ in 1..number {
+            let of_one;
+            (document, of_one) = head(&mut bytes, document)?;
+            count += u64::from(of_one);
+        }
+        let (heads, _) = heads.split_at(heads.len() - bytes.len());
+        self.heads.extend_from_slice(heads);
+        self.places.extend_from_slice(bytes);
+        self.documents += number as u64 - 1;
+        self.last = renumbered(document)?;
+        Ok(count)
+    }
+
+    fn join_some(&mut self, bytes: &[u8], numbers: &[Option<u32>]) -> Result<u64, SearchError> {
+        let (mut postings, mut count) = (Postings::default(), 0);
+        postings.decode(bytes, true)?;
+        for (Occurrence { document, .. }, places) in postings.documents() {
+            let number = numbers.get(document as usize).copied().flatten();
+            if let Some(number) = number {
+                if number < self.last {
+                    return Err(SearchError::Damaged);
+                }
+                self.add(number, places);
+                count += places.len() as u64;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Adds the list with its length to bytes.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let mut length = self.size() + 1;
+        let mut documents = self.documents;
+        while documents >= 1 << BITS {
+            length += 1;
+            documents >>= BITS;
+        }
+        put(out, length as u64);
+        put(out, self.documents);
+        out.extend_from_slice(&self.heads);
+        out.extend_from_slice(&self.places);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    #[test]
-    fn two_classes_are_a_factor_of_two() {
-        let classes = [0, 1, 2, 3, 4, 6, 100, 1000, u32::MAX].map(class_of);
-        assert_eq!(classes, [0, 0, 2, 3, 4, 5, 13, 19, 31]);
-        for words in 1..3000 {
-            let (class, words) = (class_of(words), f64::from(words));
-            assert!(length_of(class) <= words + 1e-9 && words < length_of(class + 1) + 1e-9);
-        }
+    /// Returns the bytes of a list.
+    fn encoded(postings: &Postings) -> Vec<u8> {
+        let mut list = List::default();
+        postings.documents().for_each(|(one, places)| list.add(one.document, places));
+        bytes_of(&list)
+    }
+
+    fn bytes_of(list: &List) -> Vec<u8> {
+        let mut out = Vec::new();
+        list.write(&mut out);
+        let mut bytes = out.as_slice();
+        assert_eq!(take(&mut bytes).unwrap(), bytes.len() as u64);
+        bytes.to_vec()
     }
 
     #[test]
     fn bytes_that_break_off_are_damage() {
         let mut postings = Postings::default();
-        postings.add(3, 5, &[0, 7, 300]);
-        postings.add(1000, 31, &(0..20).collect::<Vec<_>>());
-        let bytes = postings.encoded();
+        postings.add(3, &[0, 7, 300]);
+        postings.add(1000, &(0..20).collect::<Vec<_>>());
+        let bytes = encoded(&postings);
         for end in 0..bytes.len() {
             let cut = Postings::default().decode(&bytes[..end], true);
             assert!(matches!(cut, Err(SearchError::Damaged)), "{end}");
         }
         let endless = [0xFF; 12];
         assert!(Postings::default().decode(&endless, true).is_err());
+        assert!(List::default().join(&endless, &Numbers::From(0)).is_err());
+    }
+
+    fn postings() -> impl Strategy<Value = Postings> {
+        let places = prop::collection::vec(0..400_u32, 1..20);
+        prop::collection::vec((1..5000_u32, places), 1..160).prop_map(|documents| {
+            let (mut postings, mut at) = (Postings::default(), 0);
+            for (distance, mut places) in documents {
+                at += distance;
+                places.sort_unstable();
+                postings.add(at, &places);
+            }
+            postings
+        })
     }
 
     proptest! {
         #[test]
-        fn lists_are_read_as_they_were_written(
-            documents in prop::collection::vec((1..5000_u32, 0..32_u8, prop::collection::vec(0..400_u32, 1..20)), 1..60),
-            bytes_max in 1..400_usize,
-        ) {
-            let (mut written, mut at) = (Postings::default(), 0);
-            for (distance, class, mut places) in documents {
-                at += distance;
-                places.sort_unstable();
-                written.add(at, class, &places);
-            }
-            let (mut all, mut short) = (Postings::default(), Postings::default());
-            written.encode(bytes_max, |first, list| {
-                let before = all.occurrences.len();
-                all.decode(list, true).unwrap();
-                short.decode(list, false).unwrap();
-                assert_eq!(first, all.occurrences[before].document);
-                assert!(list.len() <= bytes_max || all.occurrences.len() == before + 1);
-            });
+        fn lists_are_read_as_they_were_written(written in postings()) {
+            let (bytes, mut read, mut short) = (encoded(&written), Postings::default(), Postings::default());
+            read.decode(&bytes, true).unwrap();
+            short.decode(&bytes, false).unwrap();
             prop_assert_eq!(&short.occurrences, &written.occurrences);
-            prop_assert_eq!(all, written);
+            prop_assert_eq!(read, written);
+        }
+
+        #[test]
+        fn lists_are_joined_with_new_numbers(
+            parts in prop::collection::vec((postings(), any::<bool>(), any::<u64>()), 1..5),
+        ) {
+            let (mut list, mut expected, mut next, mut count) = (List::default(), Postings::default(), 0, 0);
+            for (part, is_whole, kept) in parts {
+                let last = part.occurrences.last().unwrap().document;
+                let mut of_one: Vec<Option<u32>> = Vec::new();
+                let mut end = next;
+                for number in 0..=last {
+                    let is_kept = is_whole || kept >> (number % 64) & 1 == 1;
+                    of_one.push(is_kept.then_some(end));
+                    end += u32::from(is_kept);
+                }
+                for (one, places) in part.documents() {
+                    if let Some(number) = of_one[one.document as usize] {
+                        expected.add(number, places);
+                    }
+                }
+                let numbers = if is_whole { Numbers::From(next) } else { Numbers::Of(of_one) };
+                count += list.join(&encoded(&part), &numbers).unwrap();
+                next = end;
+            }
+            let mut joined = Postings::default();
+            joined.decode(&bytes_of(&list), true).unwrap();
+            prop_assert_eq!(count, expected.places.len() as u64);
+            prop_assert_eq!(joined, expected);
         }
     }
 }
