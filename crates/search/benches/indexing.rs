@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use blackboard_board::{Epoch, LogName, Seq, SessionName, Timestamp};
-use blackboard_search::{Document, Index, Logs, Names, Reach, SearchError, text_of};
+use blackboard_search::{Document, Index, Logs, Names, Reach, SearchError};
 
 /// The words of a Zipf's law, and the number of words in an item of prose.
 const VOCABULARY: usize = 50_000;
@@ -112,11 +112,12 @@ fn counted_write(index: &Index, items: &[(SessionName, u64, String)]) {
         .write(|batch| {
             for (session, seq, item) in items {
                 let key = batch.session(session)?;
-                let mut text = String::new();
-                text_of(item, &mut text);
                 let at = Timestamp(i64::try_from(*seq).unwrap_or_default());
                 let seq = Seq(*seq);
-                batch.put(key, Document { log: &log, seq, at, agent: None, text: &text })?;
+                batch.put(
+                    key,
+                    Document { log: &log, seq, at, agent: None, values: &[item.as_str()] },
+                )?;
             }
             Ok::<_, SearchError>(())
         })

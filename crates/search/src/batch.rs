@@ -51,8 +51,8 @@ pub struct Document<'a> {
     pub at: Timestamp,
     /// The author, if named.
     pub agent: Option<&'a AgentName>,
-    /// Its text.
-    pub text: &'a str,
+    /// The JSON values whose strings and numbers are its text.
+    pub values: &'a [&'a str],
 }
 
 /// A log within the index.
@@ -190,13 +190,13 @@ impl<'a> Batch<'a> {
     ///
     /// As for [`session`](Self::session).
     pub fn put(&mut self, key: SessionKey, document: Document<'_>) -> Result<(), SearchError> {
-        let Document { log, seq: Seq(seq), at, agent, text } = document;
+        let Document { log, seq: Seq(seq), at, agent, values } = document;
         self.log(key, log)?;
         let Self { words, vocabulary, logs, .. } = self;
         let Some(log) = logs.get_mut(&(key, log.clone())) else { return Ok(()) };
         log.remove_stored(seq, seq);
         let agent = agent.map_or("", AgentName::as_str);
-        log.inversion.put(seq, at.0, agent, text, words, vocabulary)
+        log.inversion.put(seq, at.0, agent, values, words, vocabulary)
     }
 
     /// Deletes a segment. Its words leave the file's log with the next pass over what is untidy.

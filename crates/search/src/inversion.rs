@@ -10,17 +10,26 @@ use super::fold::folded;
 use super::segment::merge::beginning;
 use super::segment::part::{Filed, class_of};
 use super::segment::writer::{Fresh, SegmentWriter};
+use super::text::each_text;
 use super::words::Words;
 
 /// The words of all entries under way, each once, by number.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     bytes: Vec<u8>,
-    /// The end of each word.
-    ends: Vec<usize>,
+    words: Vec<Span>,
     numbers: HashTable<u32>,
     /// Its keys are drawn at random, since the words are anybody's.
     hasher: DefaultHashBuilder,
+}
+
+/// A word among the bytes of all.
+#[derive(Debug)]
+struct Span {
+    /// Its first eight bytes.
+    begin: u64,
+    at: usize,
+    length: usize,
 }
 
 /// The entries of a log under way.
@@ -54,24 +63,31 @@ pub(super) struct Order {
 impl Vocabulary {
     /// Returns the number of a word.
     fn number(&mut self, word: &[u8]) -> u32 {
-        let Self { bytes, ends, numbers, hasher } = self;
-        let hash = hasher.hash_one(word);
-        if let Some(number) = numbers.find(hash, |number| nth(bytes, ends, *number) == word) {
+        let Self { bytes, words, numbers, hasher } = self;
+        let sought = Span { begin: beginning(word), at: bytes.len(), length: word.len() };
+        let is_word = |number: &u32| {
+            let Some(span) = words.get(*number as usize) else { return false };
+            let is_alike = (span.begin, span.length) == (sought.begin, sought.length);
+            is_alike && (sought.is_short() || span.of(bytes) == word)
+        };
+        let hash = sought.hash(word, hasher);
+        if let Some(number) = numbers.find(hash, is_word) {
             return *number;
         }
         // A batch has less than 2³² bytes.
-        let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(words.len()).unwrap_or(u32::MAX);
         bytes.extend_from_slice(word);
-        ends.push(bytes.len());
-        numbers.insert_unique(hash, number, |number| hasher.hash_one(nth(bytes, ends, *number)));
+        words.push(sought);
+        numbers.insert_unique(hash, number, |number| {
+            words.get(*number as usize).map_or(0, |span| span.hash(span.of(bytes), hasher))
+        });
         number
     }
 
     /// Sorts the words.
     pub(super) fn order(&self) -> Order {
-        let numbers = 0..u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         let mut sorted: Vec<(u64, u32)> =
-            numbers.map(|number| (beginning(self.word(number)), number)).collect();
+            self.words.iter().zip(0..).map(|(span, number)| (span.begin, number)).collect();
         sorted.sort_unstable_by(|(a, one), (b, other)| {
             a.cmp(b).then_with(|| self.word(*one).cmp(self.word(*other)))
         });
@@ -85,15 +101,24 @@ impl Vocabulary {
     }
 
     fn word(&self, number: u32) -> &[u8] {
-        nth(&self.bytes, &self.ends, number)
+        self.words.get(number as usize).map_or(&[], |span| span.of(&self.bytes))
     }
 }
 
-/// Returns a word by its number.
-fn nth<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
-    let at = number as usize;
-    let begin = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-    ends.get(at).and_then(|end| bytes.get(begin..*end)).unwrap_or_default()
+impl Span {
+    /// Returns true if the word is its first bytes.
+    const fn is_short(&self) -> bool {
+        self.length <= 8
+    }
+
+    fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.at..self.at + self.length).unwrap_or_default()
+    }
+
+    fn hash(&self, word: &[u8], hasher: &DefaultHashBuilder) -> u64 {
+        // No word has a zero, with which shorter ones are filled.
+        if self.is_short() { hasher.hash_one(self.begin) } else { hasher.hash_one(word) }
+    }
 }
 
 impl Order {
@@ -103,13 +128,13 @@ impl Order {
 }
 
 impl Inversion {
-    /// Adds an entry in place of what is known of it. One without words is left out.
+    /// Adds an entry with the texts of JSON values, in place of what is known of it. One without words is left out.
     pub(super) fn put(
         &mut self,
         seq: u64,
         at: i64,
         agent: &str,
-        text: &str,
+        values: &[&str],
         words: &Words,
         vocabulary: &mut Vocabulary,
     ) -> Result<(), SearchError> {
@@ -118,10 +143,20 @@ impl Inversion {
         }
         let Self { entries, occurrences, .. } = self;
         let begin = occurrences.len();
-        let each =
-            |word: &str, place| occurrences.push((vocabulary.number(word.as_bytes()), place));
-        // Of ASCII, folding changes control characters alone, which separate words too.
-        if text.is_ascii() { words.each(text, each) } else { words.each(&folded(text), each) }?;
+        let (mut length, mut place) = (0, 0);
+        let mut each = |text: &str| {
+            let found =
+                |word: &str, place| occurrences.push((vocabulary.number(word.as_bytes()), place));
+            // Of ASCII, folding changes control characters alone, which separate words too.
+            if text.is_ascii() {
+                words.each(text, &mut place, found)
+            } else {
+                words.each(&folded(text), &mut place, found)
+            }
+        };
+        for value in values {
+            each_text(value, &mut length, &mut each)?;
+        }
         let end = occurrences.len();
         if begin == end {
             return Ok(());
@@ -208,5 +243,59 @@ impl Order {
             }
         }
         numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::text_of;
+
+    fn json() -> impl Strategy<Value = String> {
+        let text = "([ -~]{0,9}|\\PC{0,6}|[\u{1}-\u{1F}é日가을الÉ\u{300}\u{200C}]{0,6}){0,3}"
+            .prop_map(|text: String| {
+                let mut out = String::new();
+                exact_json::quote(&text, &mut out);
+                out
+            });
+        let leaf = prop_oneof![
+            text.clone(),
+            any::<i16>().prop_map(|n| n.to_string()),
+            Just("true".to_owned()),
+            Just("1.5e-3".to_owned())
+        ];
+        leaf.prop_recursive(3, 12, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|all| format!("[{}]", all.join(" , "))),
+                prop::collection::vec((text.clone(), inner), 0..4).prop_map(|all| {
+                    let all: Vec<_> =
+                        all.iter().map(|(name, value)| format!("{name} :{value}")).collect();
+                    format!("{{{}}}", all.join(","))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_words_of_json_are_those_of_its_text(values in prop::collection::vec(json(), 1..3)) {
+            let (words, mut vocabulary, mut inversion) = (Words::new().unwrap(), Vocabulary::default(), Inversion::default());
+            let borrowed: Vec<&str> = values.iter().map(String::as_str).collect();
+            inversion.put(1, 5, "", &borrowed, &words, &mut vocabulary).unwrap();
+            let (mut text, mut expected, mut found) = (String::new(), String::new(), String::new());
+            values.iter().for_each(|value| text_of(value, &mut text));
+            for word in words.of(&text).unwrap() {
+                writeln!(expected, "{} {}", word.text, word.place - 1).unwrap();
+            }
+            for (number, place) in &inversion.occurrences {
+                writeln!(found, "{} {place}", str::from_utf8(vocabulary.word(*number)).unwrap()).unwrap();
+            }
+            prop_assert_eq!(found, expected, "{}", text);
+        }
     }
 }

@@ -13,26 +13,37 @@ use super::words::TOKENIZER;
 /// The characters in a page. There are 8,704 pages of 32 bytes.
 const PAGE: u32 = 128;
 
-/// What an ASCII character is to a word: a part of it, and as what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ascii {
-    /// It separates words.
-    Separator,
-    Small,
-    Capital,
-    /// A byte of a character outside of ASCII.
-    Other,
-}
+/// A byte that is a small letter or a digit of ASCII.
+const SMALL: u8 = 1;
+
+/// A byte that is a capital letter of ASCII.
+pub(super) const CAPITAL: u8 = 2;
+
+/// A byte that separates words. Those of characters outside of ASCII have a greater kind.
+pub(super) const SEPARATOR: u8 = 4;
+
+const OTHER: u8 = 8;
+
+/// The kind of each byte.
+const KINDS: [u8; 256] = {
+    let mut kinds = [OTHER; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        kinds[byte as usize] = match byte {
+            b'0'..=b'9' | b'a'..=b'z' => SMALL,
+            b'A'..=b'Z' => CAPITAL,
+            _ => SEPARATOR,
+        };
+        byte += 1;
+    }
+    kinds
+};
 
 /// Returns the kind of a byte.
 #[inline]
-pub(super) const fn ascii(byte: u8) -> Ascii {
-    match byte {
-        b'0'..=b'9' | b'a'..=b'z' => Ascii::Small,
-        b'A'..=b'Z' => Ascii::Capital,
-        0..=127 => Ascii::Separator,
-        128..=255 => Ascii::Other,
-    }
+#[expect(clippy::indexing_slicing, reason = "a byte is below 256")]
+pub(super) fn kind(byte: u8) -> u8 {
+    KINDS[usize::from(byte)]
 }
 
 /// The characters of words, as far as texts had them.
@@ -113,14 +124,18 @@ mod tests {
         let mut letters = Letters::new().unwrap();
         for byte in 0..128_u8 {
             let c = char::from(byte);
-            let expected = match ascii(byte) {
-                Ascii::Separator | Ascii::Other => None,
-                Ascii::Small => Some(c),
-                Ascii::Capital => Some(c.to_ascii_lowercase()),
+            let letter = letters.of(c).unwrap();
+            let expected = match letter {
+                None => SEPARATOR,
+                Some(letter) if letter == c => SMALL,
+                Some(letter) => {
+                    assert_eq!(letter, c.to_ascii_lowercase());
+                    CAPITAL
+                }
             };
-            assert_eq!(letters.of(c).unwrap(), expected, "{c:?}");
+            assert_eq!(kind(byte), expected, "{c:?}");
         }
-        assert!((128..=255).all(|byte| ascii(byte) == Ascii::Other));
+        assert!((128..=255).all(|byte| kind(byte) == OTHER));
     }
 
     #[test]

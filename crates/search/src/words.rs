@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use super::error::SearchError;
 use super::fold::folded;
-use super::letters::{Ascii, Letters, ascii};
+use super::letters::{CAPITAL, Letters, SEPARATOR, kind};
 use super::query::Query;
 
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
@@ -72,28 +72,29 @@ impl Scanner {
     fn each(&mut self, text: &str, mut each: impl FnMut(&str)) -> Result<(), SearchError> {
         let (bytes, mut at) = (text.as_bytes(), 0);
         while at < bytes.len() {
-            let (start, mut has_capitals) = (at, false);
+            let (start, mut seen) = (at, 0);
             let end = loop {
-                match bytes.get(at).map_or(Ascii::Separator, |byte| ascii(*byte)) {
-                    Ascii::Small => {}
-                    Ascii::Capital => has_capitals = true,
-                    end @ (Ascii::Separator | Ascii::Other) => break end,
+                let kind = bytes.get(at).map_or(SEPARATOR, |byte| kind(*byte));
+                if kind >= SEPARATOR {
+                    break kind;
                 }
+                seen |= kind;
                 at += 1;
             };
             let run = text.get(start..at).unwrap_or_default();
-            if end == Ascii::Other {
-                at = self.mixed(text, run, at)?;
-            } else if has_capitals {
-                self.word.clear();
-                self.word.push_str(run);
-                self.word.make_ascii_lowercase();
-            } else {
+            if end == SEPARATOR && seen & CAPITAL == 0 {
                 if !run.is_empty() {
                     each(run);
                 }
                 at += 1;
                 continue;
+            }
+            if end == SEPARATOR {
+                self.word.clear();
+                self.word.push_str(run);
+                self.word.make_ascii_lowercase();
+            } else {
+                at = self.mixed(text, run, at)?;
             }
             if !self.word.is_empty() {
                 each(&self.word);
@@ -144,26 +145,25 @@ impl Words {
 
     fn of_folded(&self, text: &str) -> Result<Vec<Word>, SearchError> {
         let mut words = Vec::new();
-        self.each(text, |word, place| {
+        self.each(text, &mut 0, |word, place| {
             words.push(Word { text: word.to_owned(), place: place.saturating_add(1) });
         })?;
         Ok(words)
     }
 
-    /// Gives each word of a folded text in order with its place, counted from 0; returns the number of places.
+    /// Gives each word of a folded text in order with its place. The first one has the place `next`, which goes on.
     pub(super) fn each(
         &self,
         text: &str,
+        next: &mut u32,
         mut each: impl FnMut(&str, u32),
-    ) -> Result<u32, SearchError> {
-        let mut places = 0;
+    ) -> Result<(), SearchError> {
         self.0.borrow_mut().each(text, |word| {
             if word.len() <= WORD_BYTES_MAX {
-                each(word, places);
+                each(word, *next);
             }
-            places += 1;
-        })?;
-        Ok(places)
+            *next += 1;
+        })
     }
 
     /// Returns the words of a query, each phrase once.
@@ -219,9 +219,10 @@ mod tests {
         let words = Words::new().unwrap();
         let mut all = Vec::new();
         let text = format!("b a {} B", "x".repeat(WORD_BYTES_MAX + 1));
-        let places = words.each(&text, |word, place| all.push((word.to_owned(), place))).unwrap();
-        assert_eq!(all, [("b", 0), ("a", 1), ("b", 3)].map(|(word, at)| (word.to_owned(), at)));
-        assert_eq!(places, 4);
+        let mut next = 7;
+        words.each(&text, &mut next, |word, place| all.push((word.to_owned(), place))).unwrap();
+        assert_eq!(all, [("b", 7), ("a", 8), ("b", 10)].map(|(word, at)| (word.to_owned(), at)));
+        assert_eq!(next, 11);
     }
 
     /// Returns the words of a folded text as SQLite's tokenizer makes them.

@@ -43,11 +43,19 @@ fn put_all(
             let key = batch.session(&name(session))?;
             for (seq, text) in texts {
                 let at = Timestamp(i64::try_from(seq).unwrap());
-                batch.put(key, Document { log, seq: Seq(seq), at, agent: None, text: &text })?;
+                let value = json(&text);
+                let values = &[value.as_str()];
+                batch.put(key, Document { log, seq: Seq(seq), at, agent: None, values })?;
             }
             Ok::<_, SearchError>(())
         })
         .unwrap();
+}
+
+fn json(text: &str) -> String {
+    let mut out = String::new();
+    exact_json::quote(text, &mut out);
+    out
 }
 
 fn everything() -> Reach {
@@ -260,7 +268,9 @@ fn carried_out(dir: &TempDir, batches: &[Vec<Step>]) -> BTreeMap<Place, String> 
                         let key = batch.session(&name(&session(*at)))?;
                         let (seq, at_time) = (Seq(*seq), Timestamp(5));
                         let agent: Option<&AgentName> = None;
-                        let document = Document { log: &log, seq, at: at_time, agent, text: &text };
+                        let value = json(&text);
+                        let values = &[value.as_str()];
+                        let document = Document { log: &log, seq, at: at_time, agent, values };
                         batch.put(key, document)?;
                         model.insert((session(*at), log, seq.0), text);
                     }

@@ -103,9 +103,12 @@ fn least<'i, 'a>(inputs: &'i [Input<'a>]) -> Option<&'i Input<'a>> {
 
 /// Returns the first bytes of a word as a number that has the order of words.
 pub(crate) fn beginning(word: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
-    u64::from_be_bytes(bytes)
+    if let Some(bytes) = word.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let begin = word.iter().fold(0, |begin, byte| begin << 8 | u64::from(*byte));
+    // No word is empty.
+    begin << (8 * (8 - word.len().max(1)))
 }
 
 impl<'a> Input<'a> {

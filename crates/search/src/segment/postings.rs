@@ -69,7 +69,7 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
     }
     let mut number = 0;
     for at in 0..NUMBER_BYTES_MAX {
-        let (byte, rest) = bytes.split_first().ok_or(SearchError::Damaged)?;
+        let (byte, rest) = bytes.split_first().ok_or_else(|| SearchError::Damaged)?;
         *bytes = rest;
         number |= u64::from(byte & 0x7F) << (at * BITS);
         if byte & 0x80 == 0 {
@@ -87,7 +87,7 @@ pub(crate) fn take_small(bytes: &mut &[u8]) -> Result<u32, SearchError> {
 /// Takes this many bytes.
 pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], SearchError> {
     let length = usize::try_from(length).map_err(|_| SearchError::Damaged)?;
-    let (taken, rest) = bytes.split_at_checked(length).ok_or(SearchError::Damaged)?;
+    let (taken, rest) = bytes.split_at_checked(length).ok_or_else(|| SearchError::Damaged)?;
     *bytes = rest;
     Ok(taken)
 }
@@ -146,7 +146,9 @@ impl Postings {
         for Occurrence { count, .. } in self.occurrences.iter().skip(first) {
             let mut place = 0_u32;
             for _ in 0..*count {
-                place = place.checked_add(take_small(&mut bytes)?).ok_or(SearchError::Damaged)?;
+                place = place
+                    .checked_add(take_small(&mut bytes)?)
+                    .ok_or_else(|| SearchError::Damaged)?;
                 self.places.push(place);
             }
         }
@@ -165,7 +167,7 @@ fn number_of(bytes: &mut &[u8]) -> Result<usize, SearchError> {
 fn head(bytes: &mut &[u8], before: u32) -> Result<(u32, u32), SearchError> {
     let head = take(bytes)?;
     let distance = u32::try_from(head >> 1).map_err(|_| SearchError::Damaged)?;
-    let document = before.checked_add(distance).ok_or(SearchError::Damaged)?;
+    let document = before.checked_add(distance).ok_or_else(|| SearchError::Damaged)?;
     let count = if head & 1 == 0 { 1 } else { take_small(bytes)? };
     Ok((document, count))
 }
@@ -229,7 +231,8 @@ impl List {
             return Ok(0);
         }
         let (mut document, first_count) = head(&mut bytes, 0)?;
-        let renumbered = |document: u32| document.checked_add(offset).ok_or(SearchError::Damaged);
+        let renumbered =
+            |document: u32| document.checked_add(offset).ok_or_else(|| SearchError::Damaged);
         let first = renumbered(document)?;
         // The bytes of a damaged segment may pass for others.
         if first < self.last {

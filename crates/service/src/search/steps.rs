@@ -9,7 +9,7 @@ use crate::disk_room::has_room;
 use crate::error::ServiceError;
 use crate::threads::pace::Pace;
 use crate::threads::signal::Signal;
-use blackboard_board::{AgentName, Entry, LogName, Seq, SessionId, SessionName};
+use blackboard_board::{AgentName, Entry, Json, LogName, Seq, SessionId, SessionName};
 use blackboard_search::{
     Batch, Document, Index, Position, SearchError, WORDS_VERSION, Words, log_key, text_of,
 };
@@ -192,13 +192,16 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Returns the text by which an entry is found: that of its item, and of a request's result and reasons.
+/// Returns the JSON values by whose texts an entry is found: its item, and a request's result and reasons.
+fn values(entry: &Entry) -> impl Iterator<Item = &str> {
+    let outcomes = entry.work.iter().flat_map(|work| work.texts());
+    std::iter::once(entry.item.text()).chain(outcomes.map(Json::text))
+}
+
+/// Returns the text by which an entry is found.
 pub(crate) fn searchable(entry: &Entry) -> String {
     let mut text = String::new();
-    text_of(entry.item.text(), &mut text);
-    for outcome in entry.work.iter().flat_map(|work| work.texts()) {
-        text_of(outcome.text(), &mut text);
-    }
+    values(entry).for_each(|value| text_of(value, &mut text));
     text
 }
 
@@ -221,9 +224,9 @@ fn carry_out(batch: &mut Batch<'_>, step: &Step) -> Result<(), SearchError> {
         }
         Step::Put(name, log, entry) => {
             let session = batch.session(name)?;
-            let (text, seq, at) = (searchable(entry), entry.seq, entry.at);
-            let agent = author(log, entry);
-            batch.put(session, Document { log, seq, at, agent, text: &text })
+            let values: Vec<&str> = values(entry).collect();
+            let (seq, at, agent) = (entry.seq, entry.at, author(log, entry));
+            batch.put(session, Document { log, seq, at, agent, values: &values })
         }
         Step::Reached(name, position) => {
             let session = batch.session(name)?;
