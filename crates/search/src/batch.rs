@@ -5,6 +5,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -23,6 +24,12 @@ const SMALL_WORDS: u64 = 2048;
 
 /// The number of segments of about one size that become one. More would be merged more rarely, and each takes time of a search.
 const TIER_SEGMENTS: usize = 4;
+
+/// The number of small segments that become one. A small one costs a search little.
+const SMALL_SEGMENTS: usize = 8;
+
+/// How many times the words of newer segments a segment may have that is merged with them when the log is made tidy.
+const TIDY_TIMES: u64 = 2;
 
 /// The number of words to which merges let a segment grow.
 const SEGMENT_WORDS_MAX: u64 = 1 << 20;
@@ -317,18 +324,12 @@ impl<'a> Batch<'a> {
             .query_row([], |row| Ok((SessionKey(row.get(0)?), row.get::<_, String>(1)?)));
         let Some(log) = log.optional()? else { return Ok(false) };
         let all = segments(self.connection, log.0.0, &log.1)?;
-        let mut rest = all.as_slice();
-        while !rest.is_empty() {
-            let mut words = 0;
-            let fits = |segment: &&Segment| {
-                words += segment.words;
-                words <= SEGMENT_WORDS_MAX
-            };
-            let (some, after) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        let words: Vec<u64> = all.iter().map(|segment| segment.words).collect();
+        for group in groups(&words) {
+            let some = all.get(group).unwrap_or_default();
             if some.len() > 1 || some.iter().any(|segment| !segment.dead.is_empty()) {
                 self.merge(&log, some, None)?;
             }
-            rest = after;
         }
         let sql = "DELETE FROM untidy WHERE session = ? AND log = ?";
         self.connection.prepare_cached(sql)?.execute(params![log.0.0, log.1])?;
@@ -349,20 +350,48 @@ impl OfLog {
     }
 }
 
-/// Returns the first of the segments, of so many words, that are merged with the last one: whenever a tier has
-/// [`TIER_SEGMENTS`], they become one.
+/// Returns the first of the segments, of so many words, that are merged with the last one: whenever a tier has enough of
+/// them, they become one, as far as it may grow.
 fn from(words: &[u64]) -> usize {
     let (mut from, mut all) = (words.len().saturating_sub(1), words.last().copied().unwrap_or(0));
     loop {
         let tier = tier(all);
         let before = words.get(..from).unwrap_or_default();
         let same = before.iter().rev().take_while(|words| self::tier(**words) <= tier).count();
-        let sum = before.iter().rev().take(same).sum::<u64>() + all;
-        if same + 1 < TIER_SEGMENTS || sum > SEGMENT_WORDS_MAX {
+        if same + 1 < if tier == 0 { SMALL_SEGMENTS } else { TIER_SEGMENTS } {
             return from;
         }
-        (from, all) = (from - same, sum);
+        let fits = |words: &&u64| {
+            let is_room = all + **words <= SEGMENT_WORDS_MAX;
+            all += if is_room { **words } else { 0 };
+            is_room
+        };
+        let merged = before.iter().rev().take(same).take_while(fits).count();
+        if merged == 0 {
+            return from;
+        }
+        from -= merged;
     }
+}
+
+/// Returns groups of segments of so many words, each to be made one: a segment joins newer ones unless it has many more words
+/// than all of these, since a large log that grows a little is not written anew for that.
+fn groups(words: &[u64]) -> Vec<Range<usize>> {
+    let (mut groups, mut end) = (Vec::new(), words.len());
+    while end > 0 {
+        let (mut from, mut all) = (end, 0);
+        while let Some(more) = from.checked_sub(1).and_then(|before| words.get(before))
+            && (from == end
+                || all + more <= SEGMENT_WORDS_MAX && *more <= (TIDY_TIMES * all).max(SMALL_WORDS))
+        {
+            all += more;
+            from -= 1;
+        }
+        groups.push(from..end);
+        end = from;
+    }
+    groups.reverse();
+    groups
 }
 
 /// Returns the tier of a segment of so many words.
@@ -396,8 +425,25 @@ mod tests {
             assert_eq!(segments.iter().sum::<u64>(), all);
             // Those that are merged no more are whole.
             let whole = usize::try_from(all / (SEGMENT_WORDS_MAX / 2)).unwrap();
-            assert!(most <= 16 + whole, "{most} segments of {of_one} words");
+            assert!(most <= 20 + whole, "{most} segments of {of_one} words");
             assert!(written <= 8 * all, "{of_one} words, {written} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_large_log_that_grows_a_little_is_not_written_anew() {
+        let ends = |words: &[u64]| groups(words).iter().map(|of| of.end).collect::<Vec<_>>();
+        assert_eq!(ends(&[]), [0_usize; 0]);
+        assert_eq!(ends(&[100, 100, 100]), [3]);
+        assert_eq!(ends(&[2000, 1]), [2]);
+        assert_eq!(ends(&[900_000, 100_000, 90_000, 1000, 130]), [1, 3, 5]);
+        assert_eq!(ends(&[400_000, 400_000, 400_000, 400_000]), [2, 4]);
+        // However a log has grown, few are left.
+        let mut segments: Vec<u64> = Vec::new();
+        for n in 0..4000_u64 {
+            segments.push(100 + n * 7919 % 4000);
+            segments = groups(&segments).into_iter().map(|of| segments[of].iter().sum()).collect();
+            assert!(segments.len() < 20, "{segments:?}");
         }
     }
 }

@@ -208,11 +208,15 @@ impl Folding {
         }
         self.take_apart(text);
         // "5™" is two words, and so is "1½"; "5㎏" is one, as "5kg" is. A mark is on the letter before it.
-        let is_symbol = !first.is_alphanumeric()
-            && canonical_combining_class(first) == 0
-            && !matches!(first, '\u{3371}'..='\u{33FF}');
-        let is_word = is_symbol && self.letter.contains(char::is_alphanumeric)
-            || self.letter.contains('\u{2044}');
+        let is_symbol = |first: char| {
+            !first.is_alphanumeric()
+                && canonical_combining_class(first) == 0
+                && !matches!(first, '\u{3371}'..='\u{33FF}')
+        };
+        let is_same = self.letter.strip_prefix(first) == Some("");
+        let is_word = !is_same
+            && (self.letter.contains('\u{2044}')
+                || is_symbol(first) && self.letter.contains(char::is_alphanumeric));
         if is_word {
             self.gap();
         }

@@ -19,22 +19,25 @@ const SMALL: u8 = 1;
 /// A byte that is a capital letter of ASCII.
 pub(super) const CAPITAL: u8 = 2;
 
-/// A byte that separates words. Those of characters outside of ASCII have a greater kind.
+/// A byte that separates words. Other kinds that end a run of ASCII are greater.
 pub(super) const SEPARATOR: u8 = 4;
 
-const OTHER: u8 = 8;
+/// A byte of a character outside of ASCII.
+pub(super) const OTHER: u8 = 8;
 
 /// The kind of each byte.
 const KINDS: [u8; 256] = {
-    let mut kinds = [OTHER; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        kinds[byte as usize] = match byte {
+    let (mut kinds, mut byte) = ([OTHER; 256], 0_u8);
+    let mut places = kinds.as_mut_slice();
+    while let Some((kind, after)) = places.split_first_mut()
+        && byte < 128
+    {
+        *kind = match byte {
             b'0'..=b'9' | b'a'..=b'z' => SMALL,
             b'A'..=b'Z' => CAPITAL,
             _ => SEPARATOR,
         };
-        byte += 1;
+        (places, byte) = (after, byte + 1);
     }
     kinds
 };
@@ -53,6 +56,8 @@ pub(super) struct Letters {
     pages: HashMap<u32, Page>,
     /// Characters that become others.
     changed: HashMap<char, char>,
+    /// The page of the last character: the next one is likely to be in it too.
+    last: (u32, Page),
 }
 
 /// The characters of a page, each as a bit.
@@ -70,16 +75,18 @@ impl Letters {
             "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
              CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
         ))?;
-        Ok(Self { tokenizer, pages: HashMap::new(), changed: HashMap::new() })
+        let (pages, changed) = (HashMap::new(), HashMap::new());
+        Ok(Self { tokenizer, pages, changed, last: (u32::MAX, Page::default()) })
     }
 
     /// Returns what a character becomes in a word; `None` if it separates words.
     pub(super) fn of(&mut self, c: char) -> Result<Option<char>, SearchError> {
         let (page, bit) = (u32::from(c) / PAGE, 1 << (u32::from(c) % PAGE));
-        let page = match self.pages.get(&page) {
-            Some(page) => *page,
-            None => self.learn(page)?,
-        };
+        if page != self.last.0 {
+            let known = self.pages.get(&page).copied();
+            self.last = (page, known.map_or_else(|| self.learn(page), Ok)?);
+        }
+        let (_, page) = self.last;
         if page.of_words & bit == 0 {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use super::error::SearchError;
 use super::fold::folded;
-use super::letters::{CAPITAL, Letters, SEPARATOR, kind};
+use super::letters::{CAPITAL, Letters, OTHER, SEPARATOR, kind};
 use super::query::Query;
 
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
@@ -70,31 +70,29 @@ impl Phrase {
 impl Scanner {
     /// Gives each word of a folded text.
     fn each(&mut self, text: &str, mut each: impl FnMut(&str)) -> Result<(), SearchError> {
-        let (bytes, mut at) = (text.as_bytes(), 0);
-        while at < bytes.len() {
-            let (start, mut seen) = (at, 0);
-            let end = loop {
-                let kind = bytes.get(at).map_or(SEPARATOR, |byte| kind(*byte));
-                if kind >= SEPARATOR {
-                    break kind;
-                }
-                seen |= kind;
-                at += 1;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let mut seen = 0;
+            let is_end = |byte: &u8| {
+                seen |= kind(*byte);
+                seen >= SEPARATOR
             };
-            let run = text.get(start..at).unwrap_or_default();
-            if end == SEPARATOR && seen & CAPITAL == 0 {
-                if !run.is_empty() {
-                    each(run);
-                }
-                at += 1;
-                continue;
-            }
-            if end == SEPARATOR {
+            let end = rest.as_bytes().iter().position(is_end);
+            let (run, behind) =
+                rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or((rest, ""));
+            if seen & OTHER != 0 {
+                rest = self.mixed(run, behind)?;
+            } else if seen & CAPITAL != 0 {
                 self.word.clear();
                 self.word.push_str(run);
                 self.word.make_ascii_lowercase();
+                rest = behind.get(1..).unwrap_or_default();
             } else {
-                at = self.mixed(text, run, at)?;
+                if !run.is_empty() {
+                    each(run);
+                }
+                rest = behind.get(1..).unwrap_or_default();
+                continue;
             }
             if !self.word.is_empty() {
                 each(&self.word);
@@ -103,13 +101,12 @@ impl Scanner {
         Ok(())
     }
 
-    /// Makes the word that begins with a run of ASCII and goes on at `at` outside of ASCII. Returns the place behind it.
-    fn mixed(&mut self, text: &str, run: &str, at: usize) -> Result<usize, SearchError> {
+    /// Makes the word that begins with a run of ASCII and goes on outside of ASCII. Returns what is behind it.
+    fn mixed<'a>(&mut self, run: &str, rest: &'a str) -> Result<&'a str, SearchError> {
         self.word.clear();
         self.word.push_str(run);
         self.word.make_ascii_lowercase();
-        let rest = text.get(at..).unwrap_or_default();
-        for (behind, c) in rest.char_indices() {
+        for (at, c) in rest.char_indices() {
             let letter = if c.is_ascii() {
                 c.is_ascii_alphanumeric().then(|| c.to_ascii_lowercase())
             } else {
@@ -117,10 +114,10 @@ impl Scanner {
             };
             match letter {
                 Some(letter) => self.word.push(letter),
-                None => return Ok(at + behind + c.len_utf8()),
+                None => return Ok(rest.get(at + c.len_utf8()..).unwrap_or_default()),
             }
         }
-        Ok(text.len())
+        Ok("")
     }
 }
 

@@ -6,6 +6,9 @@ use crate::error::SearchError;
 /// The bytes of a checksum.
 const CHECKSUM_BYTES: usize = 4;
 
+/// The usual bytes of the numbers before a word and a list.
+const NUMBERS_BYTES: usize = 8;
+
 /// A block that is being filled.
 #[derive(Default)]
 pub(super) struct Block {
@@ -21,6 +24,7 @@ impl Block {
         if self.data.is_empty() {
             word.clone_into(&mut self.first);
         }
+        self.data.reserve(word.len() + list.size() + NUMBERS_BYTES);
         put(&mut self.data, shared as u64);
         let (_, rest) = word.split_at(shared);
         put(&mut self.data, rest.len() as u64);
@@ -35,7 +39,7 @@ impl Block {
 pub(super) fn next<'a>(rest: &mut &'a [u8], word: &mut Vec<u8>) -> Result<&'a [u8], SearchError> {
     let shared = take(rest)?;
     let shared = usize::try_from(shared).ok().filter(|shared| *shared <= word.len());
-    word.truncate(shared.ok_or(SearchError::Damaged)?);
+    word.truncate(shared.ok_or_else(|| SearchError::Damaged)?);
     let length = take(rest)?;
     word.extend_from_slice(take_bytes(rest, length)?);
     let length = take(rest)?;
@@ -56,7 +60,8 @@ pub(super) fn opened<'a>(
     part: i64,
     row: &'a [u8],
 ) -> Result<&'a [u8], SearchError> {
-    let (data, sum) = row.split_last_chunk::<CHECKSUM_BYTES>().ok_or(SearchError::Damaged)?;
+    let (data, sum) =
+        row.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| SearchError::Damaged)?;
     let is_sound = checksum(segment, word, part, data) == u32::from_le_bytes(*sum);
     if is_sound { Ok(data) } else { Err(SearchError::Damaged) }
 }

@@ -106,9 +106,14 @@ pub(crate) fn beginning(word: &[u8]) -> u64 {
     if let Some(bytes) = word.first_chunk() {
         return u64::from_be_bytes(*bytes);
     }
-    let begin = word.iter().fold(0, |begin, byte| begin << 8 | u64::from(*byte));
-    // No word is empty.
-    begin << (8 * (8 - word.len().max(1)))
+    // The last bytes may overlap the first ones.
+    let behind = 8 * (8_usize.saturating_sub(word.len()));
+    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+        return u64::from(u32::from_be_bytes(*first)) << 32
+            | u64::from(u32::from_be_bytes(*last)) << behind;
+    }
+    let byte = |at| u64::from(word.get(at).copied().unwrap_or_default());
+    byte(0) << 56 | byte(1) << 48 | byte(2) << 40
 }
 
 impl<'a> Input<'a> {

@@ -115,8 +115,8 @@ impl PartRows {
         let seq = seq.wrapping_add(take(&mut rest)?);
         let at = at.wrapping_add(unzigzag(take(&mut rest)?));
         let agent = self.agents.get(take_small(&mut rest)? as usize);
-        let agent = Rc::clone(agent.ok_or(SearchError::Damaged)?);
-        let (class, rest) = rest.split_first().ok_or(SearchError::Damaged)?;
+        let agent = Rc::clone(agent.ok_or_else(|| SearchError::Damaged)?);
+        let (class, rest) = rest.split_first().ok_or_else(|| SearchError::Damaged)?;
         let from = self.rows.len() - rest.len();
         self.next = NextRow { number: number + 1, from, before: (seq, at) };
         Ok(Some(Filed { seq, at, agent, class: *class }))
@@ -128,7 +128,7 @@ impl PartRows {
             self.next = NextRow::default();
         }
         loop {
-            let filed = self.read()?.ok_or(SearchError::Damaged)?;
+            let filed = self.read()?.ok_or_else(|| SearchError::Damaged)?;
             if self.next.number > number {
                 return Ok(filed);
             }

@@ -46,19 +46,19 @@ const BITS: u32 = 7;
 const NUMBER_BYTES_MAX: u32 = 10;
 
 /// Adds a number to bytes.
+#[inline]
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
-    loop {
+    while number >> BITS > 0 {
         let [low, ..] = number.to_le_bytes();
-        number >>= BITS;
-        if number == 0 {
-            out.push(low & 0x7F);
-            return;
-        }
         out.push(low | 0x80);
+        number >>= BITS;
     }
+    let [low, ..] = number.to_le_bytes();
+    out.push(low);
 }
 
 /// Takes a number from the beginning of bytes.
+#[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
     // Most are of one byte.
     if let Some((byte, rest)) = bytes.split_first()
@@ -67,6 +67,11 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
         *bytes = rest;
         return Ok(u64::from(*byte));
     }
+    take_long(bytes)
+}
+
+#[inline(never)]
+fn take_long(bytes: &mut &[u8]) -> Result<u64, SearchError> {
     let mut number = 0;
     for at in 0..NUMBER_BYTES_MAX {
         let (byte, rest) = bytes.split_first().ok_or_else(|| SearchError::Damaged)?;
