@@ -83,8 +83,9 @@ impl Service {
         let history = History::start(&deps, &sessions, &images, &jobs, retentions, endings)?;
         let watches = Watches::start(&deps)?;
         let search = Searches::progress_of(options.search.as_ref());
-        let follow =
-            search.clone().map(|search| -> Follow { Box::new(move |name| search.note(name)) });
+        let follow = search
+            .clone()
+            .map(|search| -> Follow { Box::new(move |name| search.note(name, None)) });
         let others = (&watches, &images, follow);
         let heads = HeadChecks::start(&deps, &sessions, others, &jobs)?;
         let searches = Searches::start(&deps, &sessions, &heads, options.search.zip(search))?;

@@ -1,7 +1,7 @@
 //! The indexer: a thread that follows the commits of all sessions into the index.
 //!
-//! It reads what each commit touched and indexes those entries as the published board has them, so that doing it
-//! twice is harmless. A session whose commits are not retained is indexed anew from its board.
+//! It indexes the entries that commits touched as the published board has them, so that doing it twice is harmless. Commits that
+//! only append are noted with their entries; others are read. A session whose commits are not retained is indexed anew from its board.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::progress::Progress;
 use super::steps::{Failed, Step, Steps, Target, waits_for_room};
+use super::touched::Touched;
 use crate::deps::Deps;
 use crate::error::ServiceError;
 use crate::sessions::Sessions;
@@ -25,8 +26,11 @@ use blackboard_owner_files as owner_files;
 use blackboard_search::{Index, Position, SearchError};
 use blackboard_store::Store;
 
-/// The pause in which commits gather, so that many are indexed at once.
-const GATHERS: Duration = Duration::from_millis(100);
+/// The time in which commits gather, so that many are indexed at once.
+const GATHERS: Duration = Duration::from_millis(500);
+
+/// The part of it after which a client who waits for the index ends it.
+const GATHERS_AWAITED: Duration = Duration::from_millis(50);
 
 /// The rest before words of removed entries are erased and segments merged, so that those of one burst go together.
 const TIDIES_AFTER: Duration = Duration::from_secs(2);
@@ -122,7 +126,7 @@ impl Indexer {
                 } else {
                     Duration::MAX
                 };
-                if !(signal.rest(rest) && signal.pause(GATHERS)) {
+                if !(signal.rest(rest) && self.gather(signal)) {
                     return Ok(());
                 }
                 changed.extend(self.progress.take());
@@ -135,17 +139,34 @@ impl Indexer {
                     tidy_after = Instant::now() + begun.elapsed() * TIDIES_REST_TIMES;
                 }
             }
-            while let Some(session) = changed.pop() {
+            while let Some((session, touched)) = changed.pop() {
                 if signal.is_stopped() {
                     return Ok(());
                 }
-                if let Err(error) = self.follow(&session, &mut steps) {
-                    self.progress.give_back(changed.into_iter().chain([session]));
+                if let Err(error) = self.follow(&session, touched, &mut steps) {
+                    let left = changed.into_iter().map(|(session, _)| session);
+                    self.progress.give_back(left.chain([session]));
                     return Err(error);
                 }
             }
             steps.carry_out()?;
+            // Under load there is no moment at which nothing has changed.
+            self.progress.set_ready();
+            // Else each batch would have what came while the one before was written.
+            if self.progress.has_changed() && !self.gather(signal) {
+                return Ok(());
+            }
         }
+    }
+
+    /// Lets commits gather, not longer than a client waits. Returns false if the thread is to end.
+    fn gather(&self, signal: &Signal) -> bool {
+        let begun = Instant::now();
+        let mut goes_on = signal.pause(GATHERS_AWAITED);
+        while goes_on && begun.elapsed() < GATHERS && !self.progress.is_awaited() {
+            goes_on = signal.pause(GATHERS_AWAITED);
+        }
+        goes_on
     }
 
     /// Erases words of removed entries and merges segments, until there are commits to follow. It rests as long as it works,
@@ -178,7 +199,12 @@ impl Indexer {
     }
 
     /// Adds the steps from where the index is in a session to where the session is published.
-    pub(super) fn follow(&self, name: &SessionName, steps: &mut Steps<'_>) -> Result<(), Failed> {
+    pub(super) fn follow(
+        &self,
+        name: &SessionName,
+        touched: Option<Touched>,
+        steps: &mut Steps<'_>,
+    ) -> Result<(), Failed> {
         let known = self.progress.position(name);
         let session = self.directory.get(name).filter(|session| session.exists());
         // A session without news is not loaded.
@@ -208,6 +234,20 @@ impl Indexer {
                 && known.revision >= board.oldest()
                 && known.revision < head.revision
         });
+        let touched = touched.zip(known).filter(|(touched, known)| {
+            // What was published since is noted after that.
+            touched.session == known.session
+                && (touched.after..touched.last).contains(&known.revision)
+                && touched.last <= head.revision
+        });
+        if let Some((Touched { session, last: revision, ranges, .. }, _)) = touched {
+            for (log, SeqRange { first, last }) in &ranges {
+                for seq in first.0..=last.0 {
+                    self.touch(name, &board, log, Seq(seq), steps)?;
+                }
+            }
+            return steps.add(Step::Reached(name.clone(), Position { session, revision }));
+        }
         let followed = match known {
             Some(known) => self.commits(name, &board, known.revision, steps)?,
             None => false,

@@ -6,6 +6,7 @@ pub(super) mod indexer;
 mod progress;
 mod shared_follower;
 mod steps;
+mod touched;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use indexer::Indexer;
 pub(super) use progress::Progress;
 use shared_follower::Follower;
 use steps::{author, searchable};
+pub(super) use touched::Touched;
 
 /// The time between two looks for a session's texts.
 const TEXTS_EVERY: Duration = Duration::from_millis(50);
@@ -201,6 +203,7 @@ impl SessionHandle {
         let progress = service.progress()?;
         let is_shared = service.has_replicas();
         let mut ticks = progress.ticks();
+        let _waiting = progress.wait();
         loop {
             let head =
                 if is_shared { service.texts_at(name).await? } else { progress.revision(name) };

@@ -1,12 +1,14 @@
 //! Progress of the index: sessions to follow, and how far each was followed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::touched::Touched;
 use crate::threads::signal::Signal;
 use blackboard_board::{Revision, SessionId, SessionName};
 use blackboard_metrics::SEARCH_INDEX_DAMAGES;
@@ -16,8 +18,11 @@ use blackboard_search::{Index, Position};
 #[derive(Debug)]
 pub(crate) struct Progress {
     state: Mutex<State>,
-    /// Sessions with commits that are not indexed. The writer adds to it, so it has its own lock.
-    changed: Mutex<HashSet<SessionName>>,
+    /// Sessions with commits that are not indexed, and what these have touched if that is known. The writer adds to it, so it
+    /// has its own lock.
+    changed: Mutex<HashMap<SessionName, Option<Touched>>>,
+    /// The number of clients who wait for the index.
+    awaited: AtomicUsize,
     signal: Arc<Signal>,
     ticks: watch::Sender<()>,
 }
@@ -45,24 +50,47 @@ impl State {
     }
 }
 
+/// A client who waits for the index.
+pub(super) struct Waiting<'a>(&'a Progress);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.awaited.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Progress {
     pub(crate) fn new() -> Self {
         let (ticks, _) = watch::channel(());
-        Self { state: Mutex::default(), changed: Mutex::default(), signal: Arc::default(), ticks }
+        let (state, changed, awaited) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
+        Self { state, changed, awaited, signal: Arc::default(), ticks }
     }
 
-    /// Notes a session with new commits.
-    pub(crate) fn note(&self, session: &SessionName) {
+    /// Notes a session with new commits, and what they have touched if that is known.
+    pub(crate) fn note(&self, session: &SessionName, touched: Option<Touched>) {
         let mut changed = self.changed.lock();
-        if !changed.contains(session) {
-            changed.insert(session.clone());
+        match changed.get_mut(session) {
+            Some(known) => {
+                *known = known.take().zip(touched).and_then(|(known, next)| known.and(next));
+            }
+            None => drop(changed.insert(session.clone(), touched)),
         }
         drop(changed);
         self.signal.wake();
     }
 
+    /// Notes a client who waits for the index, until the answer is dropped.
+    pub(super) fn wait(&self) -> Waiting<'_> {
+        self.awaited.fetch_add(1, Ordering::Relaxed);
+        Waiting(self)
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) > 0
+    }
+
     /// Takes the sessions with new commits.
-    pub(super) fn take(&self) -> HashSet<SessionName> {
+    pub(super) fn take(&self) -> HashMap<SessionName, Option<Touched>> {
         mem::take(&mut *self.changed.lock())
     }
 
@@ -72,7 +100,7 @@ impl Progress {
 
     /// Gives back sessions that could not be followed.
     pub(super) fn give_back(&self, sessions: impl IntoIterator<Item = SessionName>) {
-        self.changed.lock().extend(sessions);
+        self.changed.lock().extend(sessions.into_iter().map(|session| (session, None)));
     }
 
     /// Returns the index once it is ready.

@@ -79,7 +79,7 @@ impl Follower {
 
     /// Follows some sessions. Returns true if there may be more.
     fn round(&self, store: &dyn SharedStore, looks: bool, signal: &Signal) -> Result<bool, Failed> {
-        let mut names: Vec<SessionName> = self.progress.take().into_iter().collect();
+        let mut names: Vec<SessionName> = self.progress.take().into_keys().collect();
         let later = names.split_off(names.len().min(SESSIONS_MAX));
         let mut more = !later.is_empty();
         self.progress.give_back(later);
@@ -109,7 +109,7 @@ impl Follower {
             if signal.is_stopped() {
                 return Err(Failed::Stopping);
             }
-            self.indexer.follow(name, &mut steps)?;
+            self.indexer.follow(name, None, &mut steps)?;
         }
         steps.carry_out()?;
         Ok(more)

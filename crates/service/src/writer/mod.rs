@@ -36,7 +36,7 @@ use super::images::reaper::Orphans;
 use super::job::{Job, JobQueue, JobReceiver, Rebase, WriteJob};
 use super::maintenance::compaction::Activity;
 use super::options::QaSession;
-use super::search::{Progress, Searches};
+use super::search::{Progress, Searches, Touched};
 use super::sessions::Sessions;
 use super::sessions::directory::Directory;
 use super::sessions::loader::Loader;
@@ -471,6 +471,8 @@ impl Writer {
         };
         let commits = staging.take_commits();
         let brought = commits.iter().map(|(_, bytes)| *bytes as u64).sum();
+        let noted = commits.iter().map(|(commit, _)| &**commit);
+        let touched = self.search.as_ref().and_then(|_| Touched::of(board.id(), noted));
         if let Some(history) = staging.board().life().and_then(|life| life.settings.history) {
             self.retentions.note_commit(name, history);
         }
@@ -489,7 +491,7 @@ impl Writer {
         self.note_tombstone(name, staging);
         self.memory.free_former(staging.take_former(), &board, brought);
         if let Some(search) = &self.search {
-            search.note(name);
+            search.note(name, touched);
         }
         let session = session.is_watched().then_some(session);
         let notice = notice.flatten();
