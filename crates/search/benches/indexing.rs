@@ -7,8 +7,8 @@
 //!
 //! Indexes ITEMS items of some 800 bytes, BATCH of them in each transaction, in SESSIONS sessions in turn, and tidies up at the
 //! end. KIND is `agent` (a step of an agent as `benches/http` sends it), `prose` (words by Zipf's law from 50,000) or `scripts`
-//! (twelve languages). All that the index does is in functions whose names begin with `counted`. Prints the bytes of the file
-//! and the matches of some queries, which must not change with a faster index.
+//! (twelve languages). All that the index does is in functions whose names begin with `counted`. Prints the bytes of the file,
+//! the matches of some queries, which must not change with a faster index, and the time of queries of two words.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -22,6 +22,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use blackboard_board::{Epoch, LogName, Seq, SessionName, Timestamp};
 use blackboard_search::{Document, Index, Logs, Names, Reach, SearchError};
@@ -54,13 +55,16 @@ fn vocabulary(numbers: &mut Numbers) -> Vec<String> {
     (0..VOCABULARY).map(word).collect()
 }
 
+/// Draws the number of a word: one whose logarithm is even has the frequencies of Zipf's law.
+fn zipf(numbers: &mut Numbers, words: usize) -> usize {
+    let bits = numbers.below(1 << 20) as f64 / f64::from(1 << 20);
+    (words as f64).powf(bits) as usize - 1
+}
+
 fn prose(numbers: &mut Numbers, words: &[String]) -> String {
     let mut text = String::from("{\"t\":\"");
     for _ in 0..PROSE_WORDS {
-        // A number whose logarithm is even has the frequencies of Zipf's law.
-        let bits = numbers.below(1 << 20) as f64 / f64::from(1 << 20);
-        let at = (words.len() as f64).powf(bits) as usize - 1;
-        text.push_str(&words[at]);
+        text.push_str(&words[zipf(numbers, words.len())]);
         text.push(' ');
     }
     text.truncate(797);
@@ -175,4 +179,15 @@ fn main() {
             .sum::<f64>();
     }
     println!("{bytes} bytes, {found} matches, {sum}");
+    let mut times: Vec<_> = (0..300)
+        .map(|_| {
+            let [one, other] = [(); 2].map(|()| &words[zipf(&mut numbers, words.len())]);
+            let query = format!("{one} {other}").parse().unwrap();
+            let begun = Instant::now();
+            index.search(&query, &reach, &|| true).unwrap();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    println!("two words: median {:?}, p95 {:?}", times[150], times[285]);
 }
