@@ -28,8 +28,12 @@ const TIER_SEGMENTS: usize = 4;
 /// The number of small segments that become one. A small one costs a search little.
 const SMALL_SEGMENTS: usize = 8;
 
+/// The first tier of large segments, and the number of these that become one: their lists are long, and are copied at once.
+const LARGE_TIER: u32 = 4;
+const LARGE_SEGMENTS: usize = 2;
+
 /// How many times the words of newer segments a segment may have that is merged with them when the log is made tidy.
-const TIDY_TIMES: u64 = 2;
+const TIDY_TIMES: u64 = 8;
 
 /// The number of words to which merges let a segment grow.
 const SEGMENT_WORDS_MAX: u64 = 1 << 20;
@@ -358,7 +362,7 @@ fn from(words: &[u64]) -> usize {
         let tier = tier(all);
         let before = words.get(..from).unwrap_or_default();
         let same = before.iter().rev().take_while(|words| self::tier(**words) <= tier).count();
-        if same + 1 < if tier == 0 { SMALL_SEGMENTS } else { TIER_SEGMENTS } {
+        if same + 1 < enough(tier) {
             return from;
         }
         let fits = |words: &&u64| {
@@ -392,6 +396,15 @@ fn groups(words: &[u64]) -> Vec<Range<usize>> {
     }
     groups.reverse();
     groups
+}
+
+/// Returns the number of segments of a tier that become one.
+const fn enough(tier: u32) -> usize {
+    match tier {
+        0 => SMALL_SEGMENTS,
+        1..LARGE_TIER => TIER_SEGMENTS,
+        LARGE_TIER.. => LARGE_SEGMENTS,
+    }
 }
 
 /// Returns the tier of a segment of so many words.
@@ -437,6 +450,7 @@ mod tests {
         assert_eq!(ends(&[100, 100, 100]), [3]);
         assert_eq!(ends(&[2000, 1]), [2]);
         assert_eq!(ends(&[900_000, 100_000, 90_000, 1000, 130]), [1, 3, 5]);
+        assert_eq!(ends(&[900_000, 100_000, 9000]), [1, 2, 3]);
         assert_eq!(ends(&[400_000, 400_000, 400_000, 400_000]), [2, 4]);
         // However a log has grown, few are left.
         let mut segments: Vec<u64> = Vec::new();
