@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::error::SearchError;
-use super::words::TOKENIZER;
+
+/// The tokenizer: words of letters, digits and combining marks. Texts are folded before; of ASCII it folds the case.
+pub(super) const TOKENIZER: &str =
+    "tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'\"";
 
 /// The characters in a page. There are 8,704 pages of 32 bytes.
 const PAGE: u32 = 128;

@@ -12,8 +12,8 @@ use rusqlite::{Connection, params};
 
 use super::error::SearchError;
 use super::fold::{Folded, GAP, folded, is_between_words, is_word_alone};
+use super::letters::TOKENIZER;
 use super::query::Query;
-use super::words::TOKENIZER;
 
 /// The maximum number of words in a snippet.
 const WORDS_MAX: usize = 32;

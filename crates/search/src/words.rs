@@ -12,10 +12,6 @@ use super::query::Query;
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
 pub const WORDS_VERSION: i64 = 1;
 
-/// The tokenizer: words of letters, digits and combining marks. Texts are folded before; of ASCII it folds the case.
-pub(super) const TOKENIZER: &str =
-    "tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'\"";
-
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
 
@@ -196,6 +192,7 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
+    use crate::letters::TOKENIZER;
 
     #[test]
     fn words_are_those_of_the_index() {
