@@ -19,6 +19,9 @@ use super::segment::writer::Fresh;
 use super::words::Words;
 use blackboard_board::{AgentName, LogName, Revision, Seq, SessionId, SessionName, Timestamp};
 
+/// The number of words up to which segments become one whenever the log grows: their rows cost more than their words.
+const TINY_WORDS: u64 = 256;
+
 /// The number of words below which a segment is small.
 const SMALL_WORDS: u64 = 2048;
 
@@ -358,6 +361,12 @@ impl OfLog {
 /// them, they become one, as far as it may grow.
 fn from(words: &[u64]) -> usize {
     let (mut from, mut all) = (words.len().saturating_sub(1), words.last().copied().unwrap_or(0));
+    while let Some(more) = from.checked_sub(1).and_then(|before| words.get(before))
+        && all + more <= TINY_WORDS
+    {
+        all += more;
+        from -= 1;
+    }
     loop {
         let tier = tier(all);
         let before = words.get(..from).unwrap_or_default();
