@@ -2,7 +2,7 @@
 
 use super::number::{is_integer, to_f64};
 use super::tokens::{Token, Tokens};
-use super::{pointer, string};
+use super::{Document, pointer, string};
 
 /// The maximum nesting of a document. All recursion in this crate relies on it.
 pub const DEPTH_MAX: usize = 128;
@@ -63,9 +63,11 @@ pub enum Reason {
 ///
 /// [`Unsupported`] names the first unsupported part.
 pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
-    if is_surely_supported(text, depth_max) {
-        return Ok(());
-    }
+    Document::of(text).check(depth_max)
+}
+
+/// Finds the first unsupported part, token by token.
+pub(super) fn find(text: &str, depth_max: usize) -> Result<(), Unsupported> {
     let mut path = Path::default();
     for (at, token) in Tokens::new(text) {
         path.step(token);
@@ -78,30 +80,6 @@ pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
         }
     }
     Ok(())
-}
-
-/// The bytes whose containers are counted together: their number fits a byte, so that a vector counts many at once.
-const COUNTED_BYTES: usize = 128;
-
-/// Returns true for text in which no token needs a look, as for most: too few containers to be too deep, no escape
-/// that may be half of a pair, and no number that is long or has an exponent. The loops are made for vectors.
-fn is_surely_supported(text: &str, depth_max: usize) -> bool {
-    let bytes = text.as_bytes();
-    let opened = |block: &[u8]| {
-        block.iter().fold(0_u8, |opened, byte| opened + u8::from(byte | 0x20 == b'{'))
-    };
-    let opened: usize = bytes.chunks(COUNTED_BYTES).map(|block| usize::from(opened(block))).sum();
-    opened <= depth_max && !has_large_number(bytes) && !text.contains("\\u")
-}
-
-/// Returns true if there may be a number of 31 digits or more, or with an exponent. Digits in strings count too.
-fn has_large_number(bytes: &[u8]) -> bool {
-    let is_digits = |block: &[u8; 16]| block.iter().fold(true, |all, b| all & b.is_ascii_digit());
-    let next = bytes.get(1..).unwrap_or_default();
-    let has_exponent = bytes.iter().zip(next).fold(false, |any, (byte, next)| {
-        any | (byte.is_ascii_digit() & matches!(next, b'e' | b'E'))
-    });
-    has_exponent || bytes.as_chunks::<16>().0.iter().any(is_digits)
 }
 
 fn fault(token: Token<'_>, depth: usize, depth_max: usize) -> Option<Reason> {

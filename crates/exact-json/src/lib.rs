@@ -4,11 +4,13 @@
 //! that has passed it. Other text may give a wrong answer, but never a panic or an endless loop.
 
 mod check;
+mod document;
 mod elements;
 mod line;
 mod members;
 mod merge;
 mod number;
+mod pass;
 mod patch;
 mod pointer;
 pub mod python;
@@ -19,6 +21,7 @@ pub mod tokens;
 mod tree;
 
 pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported, check};
+pub use document::{Document, raw};
 pub use elements::Elements;
 pub use line::one_line;
 pub use members::Members;

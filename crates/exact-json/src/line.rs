@@ -2,23 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::tokens::run_before;
+use memchr::memchr2;
+
+use super::tokens::skip;
 
 /// Returns the text without line breaks and the white space after each. Borrowed if it is on one line already.
 ///
 /// JSON strings contain no line breaks, so no value changes.
 #[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    let end = run_before(text.as_bytes(), |byte| matches!(byte, b'\n' | b'\r'));
-    let Some((first, rest)) = text.split_at_checked(end).filter(|(_, rest)| !rest.is_empty())
-    else {
-        return Cow::Borrowed(text);
-    };
-    let mut line = String::with_capacity(text.len());
-    line.push_str(first);
-    for part in rest.split(['\n', '\r']) {
-        line.push_str(part.trim_start_matches([' ', '\t']));
+    let mut rest = text;
+    let mut line = String::new();
+    while let Some(end) = memchr2(b'\n', b'\r', rest.as_bytes()) {
+        line.reserve(rest.len());
+        line.push_str(rest.get(..end).unwrap_or_default());
+        let next = skip(rest.as_bytes(), end + 1, |byte| matches!(byte, b' ' | b'\t'));
+        rest = rest.get(next..).unwrap_or_default();
     }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    line.push_str(rest);
     Cow::Owned(line)
 }
 

@@ -1,8 +1,11 @@
 //! The syntax check: exactly one JSON document in UTF-8, per RFC 8259.
 //!
-//! It uses the grammar of `serde_json`, which skips raw values of any depth without recursion.
+//! What one pass does not accept is parsed by the grammar of `serde_json`, which skips raw values of any depth without
+//! recursion, and finds the fault.
 
 use serde_json::value::RawValue;
+
+use super::Document;
 
 /// The place where bytes stop being JSON, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +52,7 @@ const CONTROL: &str = "control character";
 /// # Errors
 /// [`Malformed`] with the position of the first byte that breaks UTF-8 or the grammar.
 pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
-    document(bytes).map(RawValue::get)
+    Document::parse(bytes).map(|document| document.text())
 }
 
 /// Checks bytes and returns them as a raw value, so that they need not be checked again.
@@ -57,9 +60,15 @@ pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
 /// # Errors
 /// As for [`syntax`].
 pub fn document(bytes: &[u8]) -> Result<&RawValue, Malformed> {
+    Document::parse(bytes).map(|document| document.raw())
+}
+
+/// Parses bytes, and finds the fault if there is one.
+pub(super) fn parse(bytes: &[u8]) -> Result<&str, Malformed> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(bytes, error.valid_up_to(), MalformedReason::NotUtf8))?;
-    serde_json::from_str::<&RawValue>(text).map_err(|error| explain(text, &error))
+    let parsed = serde_json::from_str::<&RawValue>(text);
+    parsed.map(RawValue::get).map_err(|error| explain(text, &error))
 }
 
 fn explain(text: &str, error: &serde_json::Error) -> Malformed {
