@@ -1,22 +1,20 @@
 //! Parsing of a body's members, with pointers in refusals.
 
-use serde_json::value::RawValue;
-
 use crate::refusal::{Fault, Place, Refusal, child, invalid_field, invalid_item, object_required};
 use blackboard_board::json;
-use blackboard_board::json::{DEPTH_MAX, Kind, Malformed, Member};
+use blackboard_board::json::{DEPTH_MAX, Document, Kind, Malformed, Member};
 use blackboard_board::{
     Code, ITEM_BYTES_MAX, InvalidItem, Json, LABEL_BYTES_MAX, Revision, TTL_DAYS_MAX, Ttl,
 };
 
 /// Reads a body as the text of one JSON document.
 pub fn json_text(bytes: &[u8]) -> Result<&str, Refusal> {
-    json_document(bytes).map(RawValue::get)
+    json_document(bytes).map(|document| document.text())
 }
 
 /// Reads a body as one JSON document.
-pub(crate) fn json_document(bytes: &[u8]) -> Result<&RawValue, Refusal> {
-    json::document(bytes).map_err(|malformed| malformed_json(&malformed))
+pub fn json_document(bytes: &[u8]) -> Result<Document<'_>, Refusal> {
+    Document::parse(bytes).map_err(|malformed| malformed_json(&malformed))
 }
 
 fn malformed_json(malformed: &Malformed) -> Refusal {

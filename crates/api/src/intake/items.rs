@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use blackboard_thumbnail::{IMAGE_TYPES, media_type as media_type_of, recognise};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::fields::json_document;
@@ -18,10 +17,10 @@ use crate::refusal::Refusal;
 use crate::refusal::{Place, invalid_item, refused as refused_by_rule};
 use crate::schema::shapes::{json_text, last_k};
 use blackboard_board::json;
-use blackboard_board::json::Kind;
+use blackboard_board::json::{Document, Kind};
 use blackboard_board::{
-    BlobRef, COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, ImageWarning, InvalidItem, Item, LogName,
-    Rejected, Screenshot,
+    BLOB_MEMBER, BlobRef, COMMIT_ITEMS_MAX, Code, IMAGE_MEMBER, ImageWarning, InvalidItem, Item,
+    LogName, Rejected, Screenshot,
 };
 use blackboard_service::ImageBytes;
 
@@ -109,27 +108,32 @@ impl Intake {
         Self { key, ..Self::default() }
     }
 
-    fn take_at(&mut self, place: Place, log: &LogName, text: &str) -> Result<(), InvalidItem> {
-        self.note_blobs(place, text);
+    fn take_at(
+        &mut self,
+        place: Place,
+        log: &LogName,
+        document: &Document<'_>,
+    ) -> Result<(), InvalidItem> {
+        self.note_blobs(place, document);
         match log {
             LogName::Screenshots => {
-                let screenshot = Screenshot::from_json(text)?;
+                let screenshot = Screenshot::from_json(document.text())?;
                 self.add(place, screenshot);
             }
             LogName::Questions | LogName::Requests | LogName::Messages(_) => {
-                self.items.push(Item::from_json(text)?);
+                self.items.push(Item::from_document(document)?);
             }
             LogName::Trajectories | LogName::Memory(_) => self.items.push(match &self.key {
-                Some(key) => keyed(key, text)?,
-                None => Item::from_json(text)?,
+                Some(key) => keyed(key, document.text())?,
+                None => Item::from_document(document)?,
             }),
         }
         Ok(())
     }
 
-    /// Takes the text of one item.
-    pub fn take(&mut self, log: &LogName, text: &str) -> Result<(), InvalidItem> {
-        self.take_at(Place::default(), log, text)
+    /// Takes one item.
+    pub fn take(&mut self, log: &LogName, document: &Document<'_>) -> Result<(), InvalidItem> {
+        self.take_at(Place::default(), log, document)
     }
 
     fn warn(&mut self, place: Place, why: ImageWarning) {
@@ -140,24 +144,10 @@ impl Intake {
         }
     }
 
-    /// Takes a whole JSON document as an item.
-    fn take_document(
-        &mut self,
-        place: Place,
-        log: &LogName,
-        document: &RawValue,
-    ) -> Result<(), InvalidItem> {
-        if *log == LogName::Screenshots || self.key.is_some() {
-            return self.take_at(place, log, document.get());
-        }
-        self.note_blobs(place, document.get());
-        self.items.push(Item::from_document(document)?);
-        Ok(())
-    }
-
     /// Records the place of the next item if it refers to a blob.
-    fn note_blobs(&mut self, place: Place, text: &str) {
-        if BlobRef::all_in(text).next().is_some() {
+    fn note_blobs(&mut self, place: Place, document: &Document<'_>) {
+        if document.may_have_name(BLOB_MEMBER) && BlobRef::all_in(document.text()).next().is_some()
+        {
             self.blob_places.insert(self.items.len(), place);
         }
     }
@@ -175,15 +165,15 @@ impl Intake {
     pub fn take_array(
         &mut self,
         log: &LogName,
-        array: &str,
+        array: &Document<'_>,
         member: Option<&'static str>,
     ) -> Result<(), Refusal> {
-        for (index, text) in json::elements(array).enumerate() {
+        for (index, element) in array.elements().enumerate() {
             if index == COMMIT_ITEMS_MAX {
-                return Err(too_many(json::elements(array).count()));
+                return Err(too_many(array.elements().count()));
             }
             let place = Place { index: Some(index), line: None, member };
-            self.take_at(place, log, text).map_err(|invalid| invalid_item(&invalid, place))?;
+            self.take_at(place, log, &element).map_err(|invalid| invalid_item(&invalid, place))?;
         }
         Ok(())
     }
@@ -191,11 +181,11 @@ impl Intake {
     /// Takes a JSON document: an item or an array of items.
     pub fn take_json(&mut self, log: &LogName, bytes: &[u8]) -> Result<(), Refusal> {
         let document = json_document(bytes)?;
-        if json::kind(document.get()) == Kind::Array {
-            return self.take_array(log, document.get(), None);
+        if document.kind() == Kind::Array {
+            return self.take_array(log, &document, None);
         }
         let place = Place::default();
-        self.take_document(place, log, document).map_err(|invalid| invalid_item(&invalid, place))
+        self.take_at(place, log, &document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
     /// Takes JSON lines. A line ends as in a Python text file, with `\n`, `\r\n` or `\r`.
@@ -236,14 +226,14 @@ impl Intake {
         lenient: bool,
     ) -> Result<(), Refusal> {
         let line = if lenient { strip(line) } else { line };
-        let document = json::document(line.as_bytes()).map_err(|malformed| {
+        let document = Document::parse(line.as_bytes()).map_err(|malformed| {
             let why = malformed.reason.to_string();
             let detail = format!("line {number}, column {}: {why}", malformed.column);
             let fault = Fault { pointer: None, line: Some(number), detail: why };
             Refusal::new(Code::InvalidJson, detail).fault(fault)
         })?;
         let place = Place { index: None, line: Some(number), member: None };
-        self.take_document(place, log, document).map_err(|invalid| invalid_item(&invalid, place))
+        self.take_at(place, log, &document).map_err(|invalid| invalid_item(&invalid, place))
     }
 
     /// Takes the bytes of an image as a screenshot.

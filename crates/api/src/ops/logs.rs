@@ -11,7 +11,7 @@ use crate::intake::items::Intake;
 use crate::intake::kinds::any_object;
 use crate::refusal::{Refusal, array_required, no_entry, object_required, refused};
 use crate::schema::ItemBody;
-use blackboard_board::json::{self, DEPTH_MAX, Kind};
+use blackboard_board::json::{self, DEPTH_MAX, Document, Kind};
 use blackboard_board::{
     self as board, Board, BoardCommand, Command, Entry, Item, Json, LogCommand, LogName,
     PlanRequest, Rejected, STATE_BYTES_MAX, Seq,
@@ -82,7 +82,7 @@ pub(crate) fn all_items(
         return Err(array_required(at.to_owned(), json::kind(value)));
     }
     let mut intake = Intake::default();
-    intake.take_array(log, value, Some(member))?;
+    intake.take_array(log, &Document::of(value), Some(member))?;
     Ok(intake)
 }
 

@@ -17,7 +17,7 @@ use crate::intake::targets::{AgentText, LogText, PathText, Whole};
 use crate::intake::tasks::ascending;
 use crate::refusal::{Place, Refusal, invalid_field, invalid_item};
 use crate::view::transaction::{BranchNames, OperationName};
-use blackboard_board::json::DEPTH_MAX;
+use blackboard_board::json::{DEPTH_MAX, Document};
 use blackboard_board::{
     Command, Item, LogName, PlanRequest, Priority, Rank, Revision, Seq, Test, Transaction, Ttl,
 };
@@ -357,7 +357,7 @@ impl Appending {
 fn one_item(log: &LogName, item: &Sent, images: &mut Vec<ImageBytes>) -> Result<Item, Refusal> {
     let mut intake = Intake::default();
     let refused = |invalid| invalid_item(&invalid, Place::default()).below(&item.at);
-    intake.take(log, &item.text).map_err(refused)?;
+    intake.take(log, &Document::of(&item.text)).map_err(refused)?;
     images.extend(intake.images);
     intake.items.pop().ok_or_else(|| invalid_field(item.at.clone(), "expected an item"))
 }

@@ -3,15 +3,15 @@
 //! Key order, number text, escapes and unknown fields are preserved. Line breaks between tokens are removed, so that
 //! an item is one line. A stored image is cut out of the text and put back exactly.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memchr::memchr2;
 use serde_json::value::RawValue;
 
 use super::image::{DataUrl, Image};
 use crate::json;
-use crate::json::{Kind, Member, Reason, Unsupported};
+use crate::json::{Document, Kind, Member, Reason, Unsupported};
 use crate::{Code, Cost, size};
 
 /// The maximum size of an item: the bytes of its text, without a stored image.
@@ -103,28 +103,28 @@ impl Item {
     ///
     /// [`InvalidItem`] if the value is of another kind, or exceeds a limit.
     pub fn from_json(text: &str) -> Result<Self, InvalidItem> {
-        match json::kind(text) {
-            Kind::Object => Self::from_object(&json::one_line(text), None),
+        Self::from_document(&Document::of(text))
+    }
+
+    /// Parses an item from a document, as [`from_json`](Self::from_json) does. The usual object is only copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`from_json`](Self::from_json).
+    pub fn from_document(document: &Document<'_>) -> Result<Self, InvalidItem> {
+        let text = document.text();
+        match document.kind() {
+            Kind::Object
+                if text.len() <= ITEM_BYTES_MAX && document.is_supported(ITEM_DEPTH_MAX) =>
+            {
+                Ok(Self::restore(document.to_line(), None))
+            }
+            Kind::Object => Self::from_object(&document.one_line(), None),
             Kind::String => Self::from_object(&format!("{{\"text\":{text}}}"), None),
             found @ (Kind::Array | Kind::Number | Kind::Bool | Kind::Null) => {
                 Err(InvalidItem::NotAnItem { found })
             }
         }
-    }
-
-    /// Parses an item from checked JSON. An object on one line, the usual case, is copied unchanged.
-    ///
-    /// # Errors
-    ///
-    /// As for [`from_json`](Self::from_json).
-    pub fn from_document(document: &RawValue) -> Result<Self, InvalidItem> {
-        let text = document.get();
-        let is_plain = json::kind(text) == Kind::Object && text.len() <= ITEM_BYTES_MAX;
-        if !is_plain || matches!(json::one_line(text), Cow::Owned(_)) {
-            return Self::from_json(text);
-        }
-        json::check(text, ITEM_DEPTH_MAX)?;
-        Ok(Self::restore(document.to_owned(), None))
     }
 
     /// Builds an item from the text of a JSON object and the image cut out of it.
@@ -135,10 +135,14 @@ impl Item {
             let too_large = InvalidItem::TooLarge { bytes };
             return Err(if is_url { InvalidItem::UrlTooLarge { bytes } } else { too_large });
         }
-        json::check(text, ITEM_DEPTH_MAX)?;
-        let not_an_item = |_| InvalidItem::NotAnItem { found: Kind::Null };
-        let text = RawValue::from_string(text.to_owned()).map_err(not_an_item)?;
-        Ok(Self::restore(text, image))
+        let document = Document::of(text);
+        document.check(ITEM_DEPTH_MAX)?;
+        let raw = document.raw();
+        let found = json::kind(raw.get());
+        if found != Kind::Object {
+            return Err(InvalidItem::NotAnItem { found });
+        }
+        Ok(Self::restore(raw.to_owned(), image))
     }
 
     /// Restores a stored item.
@@ -153,13 +157,13 @@ impl Item {
         let text = self.text();
         text.len() <= STORED_BYTES_MAX
             && json::kind(text) == Kind::Object
-            && !text.contains(['\n', '\r'])
+            && memchr2(b'\n', b'\r', text.as_bytes()).is_none()
             && json::check(text, ITEM_DEPTH_MAX).is_ok()
     }
 
     /// Builds an item from a text that is known to be a JSON object.
     pub(crate) fn trusted(text: &str) -> Self {
-        Self::restore(RawValue::from_string(text.to_owned()).unwrap_or_default(), None)
+        Self::restore(Document::of(text).raw().to_owned(), None)
     }
 
     /// Returns the text, with an empty string in place of a stored image.
@@ -181,7 +185,7 @@ impl Item {
         match &*self.page {
             Page::One { text, .. } => text,
             // The text was valid JSON before it was copied into the page.
-            Page::Many(_) => serde_json::from_str(self.text()).unwrap_or(RawValue::NULL),
+            Page::Many(_) => json::raw(self.text()),
         }
     }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::json;
-use crate::json::Unsupported;
+use crate::json::{Document, Unsupported};
 
 /// A JSON value as text.
 #[derive(Clone, Debug)]
@@ -18,14 +17,14 @@ impl Json {
     ///
     /// [`Unsupported`] if the text contains a value that some clients could not parse, or is nested too deeply.
     pub fn from_json(text: &str, levels_max: usize) -> Result<Self, Unsupported> {
-        json::check(text, levels_max)?;
-        Ok(Self::of(&json::one_line(text)))
+        let document = Document::of(text);
+        document.check(levels_max)?;
+        Ok(Self(document.to_line().into()))
     }
 
     /// Wraps a text that is known to be JSON. Any other text becomes null.
     pub(crate) fn of(text: &str) -> Self {
-        let raw = RawValue::from_string(text.to_owned());
-        Self(raw.unwrap_or_default().into())
+        Self(Document::of(text).raw().to_owned().into())
     }
 
     /// Returns the text.

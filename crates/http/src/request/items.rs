@@ -8,12 +8,11 @@ use blackboard_thumbnail::{IMAGE_TYPES, media_type as media_type_of};
 use super::body::{BodyBytes, media_type, only_json, unsupported};
 use super::multipart::multipart;
 use crate::response::problem::Problem;
-use blackboard_api::intake::fields::json_text;
+use blackboard_api::intake::fields::json_document;
 use blackboard_api::intake::items::{BodyReading, Intake};
 use blackboard_api::offload::work;
 use blackboard_api::refusal::{Place, array_required, invalid_item};
 use blackboard_board::LogName;
-use blackboard_board::json;
 use blackboard_board::json::Kind;
 
 const LINES: [&str; 2] = ["application/x-ndjson", "application/jsonl"];
@@ -109,11 +108,11 @@ pub(crate) async fn replaced(
             intake.take_lines(&log, &bytes, &BodyReading::default())?;
             return Ok(intake);
         }
-        let text = json_text(&bytes)?;
-        if json::kind(text) != Kind::Array {
-            return Err(array_required(String::new(), json::kind(text)));
+        let document = json_document(&bytes)?;
+        if document.kind() != Kind::Array {
+            return Err(array_required(String::new(), document.kind()));
         }
-        intake.take_array(&log, text, None)?;
+        intake.take_array(&log, &document, None)?;
         Ok(intake)
     });
     Ok(taken.await?)
@@ -127,9 +126,9 @@ pub(crate) async fn one_item(
 ) -> Result<Intake, Problem> {
     only_json(headers)?;
     let taken = work(bytes.len(), move || {
-        let text = json_text(&bytes)?;
+        let document = json_document(&bytes)?;
         let mut intake = Intake::default();
-        let taken = intake.take(&log, text);
+        let taken = intake.take(&log, &document);
         taken.map_err(|invalid| invalid_item(&invalid, Place::default()))?;
         Ok(intake)
     });
