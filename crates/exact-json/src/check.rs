@@ -2,7 +2,7 @@
 
 use super::number::{is_integer, to_f64};
 use super::tokens::{Token, Tokens};
-use super::{Document, pointer, string};
+use super::{pointer, string};
 
 /// The maximum nesting of a document. All recursion in this crate relies on it.
 pub const DEPTH_MAX: usize = 128;
@@ -57,16 +57,7 @@ pub enum Reason {
     LoneSurrogate,
 }
 
-/// Checks that JSON text is supported. Its outermost container has level 1.
-///
-/// # Errors
-///
-/// [`Unsupported`] names the first unsupported part.
-pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
-    Document::of(text).check(depth_max)
-}
-
-/// Finds the first unsupported part, token by token.
+/// Finds the first unsupported part of a text, token by token. Its outermost container has level 1.
 pub(super) fn find(text: &str, depth_max: usize) -> Result<(), Unsupported> {
     let mut path = Path::default();
     for (at, token) in Tokens::new(text) {
@@ -158,6 +149,7 @@ impl<'a> Path<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check;
 
     fn refused(text: &str) -> (String, usize, Reason) {
         let unsupported = check(text, DEPTH_MAX).unwrap_err();

@@ -10,7 +10,6 @@ mod line;
 mod members;
 mod merge;
 mod number;
-mod pass;
 mod patch;
 mod pointer;
 pub mod python;
@@ -20,8 +19,8 @@ mod syntax;
 pub mod tokens;
 mod tree;
 
-pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported, check};
-pub use document::{Document, raw};
+pub use check::{DEPTH_MAX, INTEGER_DIGITS_MAX, Reason, Unsupported};
+pub use document::{Document, check, document, raw, syntax};
 pub use elements::Elements;
 pub use line::one_line;
 pub use members::Members;
@@ -30,7 +29,7 @@ pub use number::{Exact, sum, to_f64, whole};
 pub use patch::{Fault, PatchError, json_patch};
 pub use scan::{Kind, Member, elements, get, kind, members, select};
 pub use string::{decode, escape, quote, short_escape};
-pub use syntax::{Malformed, MalformedReason, document, syntax};
+pub use syntax::{Malformed, MalformedReason};
 pub use tree::{TooDeep, Tree, canonical, equal};
 
 #[cfg(test)]

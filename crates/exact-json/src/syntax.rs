@@ -5,8 +5,6 @@
 
 use serde_json::value::RawValue;
 
-use super::Document;
-
 /// The place where bytes stop being JSON, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid JSON at line {line}, column {column}: {reason}")]
@@ -46,22 +44,6 @@ pub enum MalformedReason {
 
 /// The beginning of the parser's sentence about an unescaped control character in a string.
 const CONTROL: &str = "control character";
-
-/// Returns the bytes as one JSON document, without the white space around it.
-///
-/// # Errors
-/// [`Malformed`] with the position of the first byte that breaks UTF-8 or the grammar.
-pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
-    Document::parse(bytes).map(|document| document.text())
-}
-
-/// Checks bytes and returns them as a raw value, so that they need not be checked again.
-///
-/// # Errors
-/// As for [`syntax`].
-pub fn document(bytes: &[u8]) -> Result<&RawValue, Malformed> {
-    Document::parse(bytes).map(|document| document.raw())
-}
 
 /// Parses bytes, and finds the fault if there is one.
 pub(super) fn parse(bytes: &[u8]) -> Result<&str, Malformed> {
@@ -138,7 +120,7 @@ fn malformed(bytes: &[u8], at: usize, reason: MalformedReason) -> Malformed {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use crate::syntax;
 
     fn place(bytes: &[u8]) -> (usize, usize) {
         let malformed = syntax(bytes).unwrap_err();

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::check::find;
 use crate::tokens::{Token, Tokens};
 use crate::{DEPTH_MAX, Reason, decode};
 
@@ -63,7 +62,7 @@ fn agrees(document: Document<'_>) {
 /// Compares a document with what the single passes find.
 #[track_caller]
 fn compare(bytes: &[u8]) {
-    let (expected, found) = (syntax::parse(bytes), Document::parse(bytes));
+    let (expected, found) = (parse(bytes), Document::parse(bytes));
     assert_eq!(found.as_ref().map(Document::text).map_err(Clone::clone), expected);
     if let Ok(document) = found {
         agrees(document);

@@ -1,5 +1,7 @@
 //! JSON documents: valid text, with what the check of its syntax has found on the way.
 
+mod pass;
+
 use std::borrow::Cow;
 use std::iter;
 
@@ -7,9 +9,11 @@ use serde::Deserialize as _;
 use serde::de::value::{BorrowedStrDeserializer, Error, MapDeserializer};
 use serde_json::value::RawValue;
 
+use super::check::find;
 use super::line::one_line;
-use super::pass::{self, Traits};
-use super::{Kind, Malformed, Unsupported, check, scan, syntax};
+use super::syntax::parse;
+use super::{Kind, Malformed, Unsupported, scan};
+use pass::Traits;
 
 /// A JSON value as text, without white space around it.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +32,7 @@ impl<'a> Document<'a> {
         let text = simdutf8::basic::from_utf8(bytes).ok();
         match text.and_then(pass::value) {
             Some(value) => Ok(Self::from(value)),
-            None => Ok(Self { text: syntax::parse(bytes)?, traits: None }),
+            None => Ok(Self { text: parse(bytes)?, traits: None }),
         }
     }
 
@@ -68,7 +72,7 @@ impl<'a> Document<'a> {
     ///
     /// [`Unsupported`] names the first unsupported part.
     pub fn check(&self, depth_max: usize) -> Result<(), Unsupported> {
-        if self.is_supported(depth_max) { Ok(()) } else { check::find(self.text, depth_max) }
+        if self.is_supported(depth_max) { Ok(()) } else { find(self.text, depth_max) }
     }
 
     /// Returns the text without line breaks, as [`one_line`](one_line()) does.
@@ -108,6 +112,31 @@ impl<'a> From<pass::Value<'a>> for Document<'a> {
     fn from(value: pass::Value<'a>) -> Self {
         Self { text: value.text, traits: Some(value.traits) }
     }
+}
+
+/// Returns the bytes as one JSON document, without the white space around it.
+///
+/// # Errors
+/// [`Malformed`] with the position of the first byte that breaks UTF-8 or the grammar.
+pub fn syntax(bytes: &[u8]) -> Result<&str, Malformed> {
+    Document::parse(bytes).map(|document| document.text())
+}
+
+/// Checks bytes and returns them as a raw value, so that they need not be checked again.
+///
+/// # Errors
+/// As for [`syntax()`].
+pub fn document(bytes: &[u8]) -> Result<&RawValue, Malformed> {
+    Document::parse(bytes).map(|document| document.raw())
+}
+
+/// Checks that JSON text is supported. Its outermost container has level 1.
+///
+/// # Errors
+///
+/// [`Unsupported`] names the first unsupported part.
+pub fn check(text: &str, depth_max: usize) -> Result<(), Unsupported> {
+    Document::of(text).check(depth_max)
 }
 
 /// Returns a text that is known to be JSON, without white space around it, as a value that serde writes unchanged. The

@@ -5,7 +5,7 @@
 
 use wide::u8x16;
 
-use super::DEPTH_MAX;
+use crate::DEPTH_MAX;
 
 /// What a pass found in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
