@@ -11,6 +11,7 @@ mod connection;
 mod doors;
 mod edge;
 mod events;
+mod front;
 mod history;
 mod inbox;
 mod logs;
@@ -35,14 +36,15 @@ pub use connection::{ConnectionLimits, serve};
 pub use doors::{Door, DoorAnswer, DoorRequest, Page};
 pub use edge::{
     ANSWERED, AllowedHosts, CorsOrigins, EdgeOptions, InvalidHost, InvalidOrigin, InvalidProxies,
-    Routes, TrustedProxies, edge, is_corrupt, is_late,
+    TrustedProxies, is_corrupt, is_late,
 };
 pub use events::sse::Streams;
+pub use front::{Front, edge};
 pub use ops::metrics::observation;
 pub use request::public_url::{InvalidPublicUrl, PUBLIC_URL_BYTES_MAX, PublicUrl};
 pub use response::problem::{Problem, ProblemBody};
 pub use response::request_id::RequestId;
-pub use routes::{openapi_yaml, router};
+pub use routes::{Routes, openapi_yaml, router};
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,6 @@ use utoipa_axum::routes;
 use super::access::methods::{Methods, method_not_allowed};
 use super::access::{Guard, is_public};
 use super::doors::{Door, Page, pass};
-use super::edge::Routes;
 use super::events::notices;
 use super::events::sse::Streams;
 use super::history::{archive, audit, checkpoints, diff};
@@ -79,6 +78,26 @@ use blackboard_service::Service;
     components(schemas(ProblemBody, OrderName, ImagesName))
 )]
 struct Api;
+
+/// All routes, before the edge wraps them.
+pub struct Routes {
+    /// The routes that need a caller's rights.
+    pub(super) guarded: Option<GuardedRoutes>,
+    /// Routes for everybody.
+    pub(super) open: Router,
+}
+
+/// The routes that need a caller's rights.
+pub(super) struct GuardedRoutes {
+    pub(super) guard: Arc<Guard>,
+    pub(super) router: Router,
+}
+
+impl From<Router> for Routes {
+    fn from(open: Router) -> Self {
+        Self { guarded: None, open }
+    }
+}
 
 /// The state that handlers extract from.
 #[derive(Clone)]
@@ -232,7 +251,7 @@ pub fn router(
             move |room, streams, peer, request| pass(door.clone(), room, streams, peer, request);
         guarded = guarded.route(path, post(enter));
     }
-    let guarded = guarded
+    let router = guarded
         .route(STATE, whole_state())
         // Keys are never empty: the extractor refuses the path.
         .route(STATE_SLASH, whole_state())
@@ -244,7 +263,7 @@ pub fn router(
         .with_state(handles.clone());
     let open = Router::new().route("/docs/{*file}", get(docs::docs_file)).with_state(handles);
     let open = open.merge(page.map(|page| page.routes).unwrap_or_default());
-    Routes { guarded: Some((guard, guarded)), open }
+    Routes { guarded: Some(GuardedRoutes { guard, router }), open }
 }
 
 /// Routes a log of an agent to the handlers of logs.

@@ -10,13 +10,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::Route;
-use tower::Service as _;
 
 use super::response::LoggedToken;
 use super::response::problem::Problem;
@@ -68,30 +66,31 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Passes a request to its route if its caller has the route's scope.
-    pub(super) async fn pass(&self, mut route: Route, mut request: Request) -> Response {
-        let caller = match self.admit(&request) {
+    /// Passes a request on if its caller has the scope of its route, whose template is `matched`.
+    pub(super) async fn pass<F: Future<Output = Response>>(
+        &self,
+        matched: &str,
+        request: Request,
+        answer: impl FnOnce(Caller, Request) -> F,
+    ) -> Response {
+        let caller = match self.admit(&request, matched) {
             Ok(caller) => caller,
             Err(problem) => return (*problem).into_response(),
         };
         let uri = request.uri().clone();
         // A write that succeeded is reported, even if the rights end meanwhile.
         let reads = is_read(request.method());
-        request.extensions_mut().insert(caller.clone());
         let request = request.map(|body| end_body_with(&caller, self.tokens.now(), body));
         let client = caller.client();
-        let answer = pin!(in_slices(client, route.call(request)));
-        let answered = if reads {
+        let answer = pin!(answer(caller.clone(), request));
+        let answer = pin!(in_slices(client, answer));
+        let mut response = if reads {
             match unless_over(&caller, self.tokens.now(), answer).await {
-                Ok(answered) => answered,
+                Ok(response) => response,
                 Err(why) => return unauthorized(why).into_response(),
             }
         } else {
             answer.await
-        };
-        let mut response = match answered {
-            Ok(response) => response,
-            Err(never) => match never {},
         };
         // The refusal may only be due to a body broken off with the rights.
         if response.status().is_client_error()
@@ -117,8 +116,7 @@ impl Guard {
         end_with(&caller, self.tokens.now(), response)
     }
 
-    fn admit(&self, request: &Request) -> Result<Caller, Box<Problem>> {
-        let matched = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    fn admit(&self, request: &Request, matched: &str) -> Result<Caller, Box<Problem>> {
         if is_public(matched) {
             return Ok(Caller::nobody());
         }

@@ -11,19 +11,20 @@ mod malformed_head;
 pub(crate) mod slow_client;
 mod stream;
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::pin::Pin;
 use std::task::Poll;
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use axum::response::Response;
 use futures_util::poll;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::HttpService;
-use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use hyper::service::{HttpService, service_fn};
+use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -31,7 +32,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::util::{MapRequest, MapResponse};
+use tower::Service;
 
 use blackboard_fairness::Client;
 use blackboard_fairness::cancellation::Dormant;
@@ -86,50 +87,31 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Serves `router` until `shutdown`, then drains: requests under way finish. Returns when the last connection is
+/// Serves requests until `shutdown`, then drains: requests under way finish. Returns when the last connection is
 /// closed.
 ///
 /// Streams must end by themselves at shutdown; those left after the drain timeout are aborted.
-pub async fn serve(
+pub async fn serve<S>(
     listener: TcpListener,
-    router: Router,
+    service: S,
     limits: ConnectionLimits,
     shutdown: CancellationToken,
-) {
+) where
+    S: Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>,
+    S: Clone + Send + Sync + 'static,
+{
     let connections = Connections {
         http: http(&limits),
         limits,
-        router,
+        service,
         idle: IdleConnections::new(),
         tasks: TaskTracker::new(),
         shutdown: shutdown.clone(),
         abort: CancellationToken::new(),
     };
-    shutdown.run_until_cancelled(accept(&listener, &connections, limits.connections_max)).await;
+    shutdown.run_until_cancelled(connections.accept(&listener)).await;
     drop(listener);
     connections.drain(limits.drain_timeout).await;
-}
-
-/// Accepts connections until its future is dropped.
-async fn accept(listener: &TcpListener, connections: &Connections, connections_max: usize) {
-    let places = Arc::new(Semaphore::new(connections_max));
-    loop {
-        match listener.accept().await {
-            // The semaphore is never closed, so `None` never comes.
-            Ok((stream, peer)) => {
-                let client = Client::at(peer.ip());
-                match connections.idle.place(&places, client).await {
-                    Some(place) => connections.open(stream, peer.ip(), place),
-                    None => return,
-                }
-            }
-            Err(error) if is_of_one_connection(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept connections");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
 }
 
 /// The other end of a request's connection.
@@ -139,32 +121,59 @@ pub(super) struct Peer {
     pub(super) departure: Departure,
 }
 
-struct Connections {
+struct Connections<S> {
     http: http1::Builder,
     limits: ConnectionLimits,
-    router: Router,
+    /// Answers requests. It is always ready.
+    service: S,
     idle: Arc<IdleConnections>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     abort: CancellationToken,
 }
 
-impl Connections {
+impl<S> Connections<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible, Future: Send>,
+    S: Clone + Send + Sync + 'static,
+{
+    /// Accepts connections until its future is dropped.
+    async fn accept(&self, listener: &TcpListener) {
+        let places = Arc::new(Semaphore::new(self.limits.connections_max));
+        loop {
+            match listener.accept().await {
+                // The semaphore is never closed, so `None` never comes.
+                Ok((stream, peer)) => {
+                    let client = Client::at(peer.ip());
+                    match self.idle.place(&places, client).await {
+                        Some(place) => self.open(stream, peer.ip(), place),
+                        None => return,
+                    }
+                }
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept connections");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
     fn open(&self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
         let client = Client::at(address);
-        let connections = Arc::clone(&self.idle);
-        let see_off = move |response| connections.see_off(response);
-        let parsed = Parsed::default();
-        let seen = parsed.clone();
-        let departure = Departure::default();
+        let (parsed, departure) = (Parsed::default(), Departure::default());
         let peer = Peer { address, departure: departure.clone() };
-        let named = move |mut request: Request<Incoming>| {
-            seen.set();
-            request.extensions_mut().insert(peer.clone());
-            request
-        };
-        let service = MapRequest::new(MapResponse::new(self.router.clone(), see_off), named);
-        let service = TowerToHyperService::new(service);
+        let service = service_fn({
+            let (service, parsed) = (self.service.clone(), parsed.clone());
+            let connections = Arc::clone(&self.idle);
+            move |mut request: Request<Incoming>| {
+                parsed.set();
+                request.extensions_mut().insert(peer.clone());
+                let answering = service.clone().call(request.map(Body::new));
+                let connections = Arc::clone(&connections);
+                async move { answering.await.map(|response| connections.see_off(response)) }
+            }
+        });
         let member = self.idle.join(client);
         let idleness = Arc::clone(member.idleness());
         let heads = HeadTimer::new(self.limits.head_timeout, Arc::clone(&idleness));

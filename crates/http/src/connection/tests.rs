@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Instant};
 
-use axum::{body::Body, routing::get};
+use axum::{Router, body::Body, routing::get};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     sync::Notify,

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 use tracing::Level;
 
 use crate::edge::client_address::ClientAddress;
+use crate::edge::route_name::RouteName;
 use crate::response::request_id::{ID_BYTES, RequestId};
 use crate::response::trace_context::{TRACEPARENT, Trace};
 use crate::response::{LoggedReason, LoggedToken};
@@ -32,7 +33,7 @@ pub(super) struct Exchange {
     id: RequestId,
     /// The method, if known: a client may send any word.
     method: &'static str,
-    route: Option<MatchedPath>,
+    route: RouteName,
     trace: Option<Trace>,
     /// Fields of the log line only; `None` if the log omits the line.
     named: Option<Named>,
@@ -47,11 +48,11 @@ struct Named {
 }
 
 impl Named {
-    fn of(request: &Request) -> Self {
+    fn of(request: &Request, client: Option<ClientAddress>) -> Self {
         Self {
             uri: request.uri().clone(),
             agent: request.headers().get(X_AGENT_ID).cloned(),
-            client: request.extensions().get().copied(),
+            client,
         }
     }
 
@@ -66,14 +67,20 @@ impl Named {
 
 impl Exchange {
     /// Begins the exchange of a request.
-    pub(super) fn begin(request: &Request, id: RequestId) -> Self {
+    pub(super) fn begin(
+        request: &Request,
+        route: RouteName,
+        client: Option<ClientAddress>,
+        id: RequestId,
+    ) -> Self {
+        let is_logged = tracing::enabled!(target: ANSWERED, Level::INFO);
         Self {
             begun: Instant::now(),
             id,
             method: known_method(request.method().as_str()),
-            route: request.extensions().get().cloned(),
+            route,
             trace: Trace::of(request.headers()),
-            named: tracing::enabled!(target: ANSWERED, Level::INFO).then(|| Named::of(request)),
+            named: is_logged.then(|| Named::of(request, client)),
             _counted: metrics::REQUESTS_IN_PROGRESS.count(),
         }
     }
@@ -83,7 +90,7 @@ impl Exchange {
         let took = self.begun.elapsed();
         let status = response.status().as_u16();
         let code = response.extensions().get::<Code>().map(|code| code.as_str());
-        metrics::REQUESTS.note(self.method, self.route(), status, took);
+        metrics::REQUESTS.note(self.method, self.route.shown(), status, took);
         if let Some(code) = code {
             metrics::REFUSALS.add_one(code);
         }
@@ -95,13 +102,8 @@ impl Exchange {
         }
     }
 
-    /// Returns the template of the route, never the path.
-    fn route(&self) -> &str {
-        self.route.as_ref().map_or("none", MatchedPath::as_str)
-    }
-
     fn tell(&self, named: &Named, response: &Response, code: Option<&str>, took: Duration) {
-        let (method, route) = (self.method, self.route());
+        let (method, route) = (self.method, self.route.shown());
         let ms = (took.as_secs_f64() * 1e6).round() / 1e3;
         let (status, extensions) = (response.status().as_u16(), response.extensions());
         let by_token = extensions.get::<LoggedToken>();

@@ -1,8 +1,7 @@
 //! The edge: processing shared by all requests and responses.
 //!
-//! The edge runs after the router's matching, so that it knows the matched route. It also wraps the fallback, so
-//! that unknown routes are treated alike. It is one service instead of a layer for each step: each layer would
-//! clone the layers below it and box its response, for every request.
+//! [`pass`] calls each step once, in one order. It runs after the router's matching, so that it knows the route. It also
+//! wraps the fallback, so that unknown routes are treated alike.
 
 mod access_log;
 mod body_polls;
@@ -17,10 +16,12 @@ mod fault_log;
 mod hosts;
 mod problem_body;
 mod response_headers;
+mod route_name;
 mod unread_rest;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,61 +43,19 @@ use blackboard_fairness::Client;
 use blackboard_service as service;
 pub(super) use body_timeout::is_inflated;
 pub use body_timeout::{is_corrupt, is_late};
+use client_address::ClientAddress;
 pub use client_address::{InvalidProxies, TrustedProxies};
 pub use cors::{CorsOrigins, InvalidOrigin};
 pub(super) use decompress::RATIO_MAX;
 use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
 use response_headers::Dress;
+use route_name::RouteName;
 pub(super) use unread_rest::LINGER_BYTES_MAX;
 use unread_rest::Rest;
 
 /// The timeout of a silent request body; the connection is closed with it.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
-
-/// Wraps all routes in the edge. Routes added afterwards are outside it.
-pub fn edge(routes: impl Into<Routes>, options: EdgeOptions, service: service::Service) -> Router {
-    let gate = Arc::new(Gate::new(options, Some(service)));
-    let Routes { guarded, open } = routes.into();
-    let open = layered(open, &gate);
-    let Some((guard, guarded)) = guarded else { return open };
-    let around = move |route| around(route, &gate, Some(&guard));
-    guarded.route_layer(layer_fn(around)).merge(open)
-}
-
-fn layered(open: Router, gate: &Arc<Gate>) -> Router {
-    let gate = Arc::clone(gate);
-    let around = move |route| around(route, &gate, None);
-    open.fallback(problem_body::route_not_found).layer(layer_fn(around))
-}
-
-/// Wraps one route. Its parts are shared, since axum clones the whole service for each request.
-fn around(
-    route: Route,
-    gate: &Arc<Gate>,
-    guard: Option<&Arc<Guard>>,
-) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
-+ Clone
-+ Send
-+ Sync
-+ use<> {
-    let shared = Arc::new((Arc::clone(gate), guard.map(Arc::clone), route));
-    service_fn(move |request| pass(Arc::clone(&shared), request))
-}
-
-/// All routes, before the edge wraps them.
-pub struct Routes {
-    /// The routes that need a caller's rights.
-    pub(super) guarded: Option<(Arc<Guard>, Router)>,
-    /// Routes for everybody.
-    pub(super) open: Router,
-}
-
-impl From<Router> for Routes {
-    fn from(open: Router) -> Self {
-        Self { guarded: None, open }
-    }
-}
 
 /// The edge's settings. By default, no foreign host, site or proxy is trusted.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +69,7 @@ pub struct EdgeOptions {
 }
 
 /// The edge's settings, and its log of faults.
-struct Gate {
+pub(super) struct Gate {
     options: EdgeOptions,
     body_silence_max: Duration,
     faults: Faults,
@@ -118,36 +77,46 @@ struct Gate {
     service: Option<service::Service>,
 }
 
-/// A route with all that stands before it.
-type Guarded = (Arc<Gate>, Option<Arc<Guard>>, Route);
-
-/// Answers one request. Refusals of the admission and panics are rendered as problems, then compressed and logged.
-/// The unread rest of a body is drained after the log line, so that a slow client makes no answer look slow.
-async fn pass(route: Arc<Guarded>, request: Request) -> Result<Response, Infallible> {
+/// Answers one request: all steps of the edge, in their order. `answer` is what stands behind it.
+///
+/// Refusals of the admission and panics are rendered as problems, then compressed and logged. The unread rest of a
+/// body is drained after the log line, so that a slow client makes no answer look slow.
+async fn pass<F: Future<Output = Response>>(
+    gate: &Gate,
+    route: RouteName,
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     #[cfg(debug_assertions)]
-    let polls = body_polls::slow::Polls::of(&request);
-    let answering = handled(route, request);
+    let polls = body_polls::slow::Polls::of(&route);
+    let answering = passed(gate, route, request, answer);
     #[cfg(debug_assertions)]
-    let answering = polls.watch(answering);
-    Ok(answering.await)
+    let answering = polls.watch(Box::pin(answering));
+    answering.await
 }
 
 /// The steps that few requests need are boxed, or every request's future would have their size.
-async fn handled(route: Arc<Guarded>, mut request: Request) -> Response {
-    let (gate, guard, route) = &*route;
+async fn passed<F: Future<Output = Response>>(
+    gate: &Gate,
+    route: RouteName,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let rest = Rest::of(&mut request);
     let id = RequestId::new();
-    let client = gate.identify(&mut request);
-    let exchange = Exchange::begin(&request, id);
+    let (address, client) = gate.identify(&request);
+    let exchange = Exchange::begin(&request, route, address, id);
     let dress = Dress::of(&request, gate);
     let accepted = encoding::accepted(request.headers());
     let mut response = match gate.admit(request) {
         Ok(request) => {
-            let answering = answer(guard.as_deref(), Route::clone(route), request);
-            match client {
+            // Pinned in its place: passed on by value, it would have room in each future that it is passed to.
+            let answering = pin!(AssertUnwindSafe(answer(request)).catch_unwind());
+            let answered = match client {
                 Some(client) => client.scope(answering).await,
                 None => answering.await,
-            }
+            };
+            answered.unwrap_or_else(problem_body::panicked)
         }
         Err(refused) => refused.into_response(),
     };
@@ -166,23 +135,53 @@ async fn handled(route: Arc<Guarded>, mut request: Request) -> Response {
     response
 }
 
-/// Calls the route, and turns a panic of its handler into an answer.
-fn answer(
-    guard: Option<&Guard>,
-    mut route: Route,
-    request: Request,
-) -> impl Future<Output = Response> + Send {
-    let answering = async move {
+/// Wraps all routes of a router in the edge, with its fallback. Routes added afterwards are outside it.
+pub(super) fn layered(routes: Router, gate: &Arc<Gate>) -> Router {
+    let gate = Arc::clone(gate);
+    let around = move |route| around(route, &gate, None);
+    routes.fallback(problem_body::route_not_found).layer(layer_fn(around))
+}
+
+/// Wraps routes in the edge and, within it, in the guard.
+pub(super) fn guarded(routes: Router, gate: &Arc<Gate>, guard: &Arc<Guard>) -> Router {
+    let (gate, guard) = (Arc::clone(gate), Arc::clone(guard));
+    let around = move |route| around(route, &gate, Some(&guard));
+    routes.route_layer(layer_fn(around))
+}
+
+/// A route with all that stands before it.
+type Guarded = (Arc<Gate>, Option<Arc<Guard>>, Route);
+
+/// Wraps one route. Its parts are shared, since axum clones the whole service for each request.
+fn around(
+    route: Route,
+    gate: &Arc<Gate>,
+    guard: Option<&Arc<Guard>>,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send>
++ Clone
++ Send
++ Sync
++ use<> {
+    let shared = Arc::new((Arc::clone(gate), guard.map(Arc::clone), route));
+    service_fn(move |request| routed(Arc::clone(&shared), request))
+}
+
+/// Answers a request that the router has matched.
+async fn routed(guarded: Arc<Guarded>, request: Request) -> Result<Response, Infallible> {
+    let (gate, guard, route) = &*guarded;
+    let (name, mut route) = (RouteName::matched(&request), Route::clone(route));
+    let matched = name.clone();
+    let answer = async |request: Request| {
+        let handler = |caller, mut request: Request| {
+            request.extensions_mut().insert(caller);
+            route.call(request).map(|Ok(response)| response)
+        };
         match guard {
-            Some(guard) => guard.pass(route, request).await,
-            None => match route.call(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            },
+            Some(guard) => guard.pass(matched.as_str(), request, handler).await,
+            None => route.call(request).map(|Ok(response)| response).await,
         }
     };
-    let answering = AssertUnwindSafe(answering).catch_unwind();
-    answering.map(|answered| answered.unwrap_or_else(problem_body::panicked))
+    Ok(pass(gate, name, request, answer).await)
 }
 
 /// The reason why a request reaches no route.
@@ -209,18 +208,19 @@ impl IntoResponse for Turned {
 }
 
 impl Gate {
-    fn new(options: EdgeOptions, service: Option<service::Service>) -> Self {
+    pub(super) fn new(options: EdgeOptions, service: Option<service::Service>) -> Self {
         let faults = Faults::default();
         Self { options, body_silence_max: BODY_SILENCE_MAX, faults, service }
     }
 
-    /// Adds the address of the client to a request. Returns the client if it is not the connection's.
-    fn identify(&self, request: &mut Request) -> Option<Client> {
-        let peer = request.extensions().get::<Peer>()?.address;
+    /// Returns the address of the client of a request, and the client if it is not the connection's.
+    fn identify(&self, request: &Request) -> (Option<ClientAddress>, Option<Client>) {
+        let Some(peer) = request.extensions().get::<Peer>().map(|peer| peer.address) else {
+            return (None, None);
+        };
         let address = self.options.trusted_proxies.client(peer, request.headers());
-        request.extensions_mut().insert(address);
         let client = Client::at(address.0);
-        (client != Client::at(peer)).then_some(client)
+        (Some(address), (client != Client::at(peer)).then_some(client))
     }
 
     /// Checks the encodings, host and origin of a request, and adds timeout and decompression to its body.

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
-use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
@@ -15,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
 use super::bounded::World;
+use crate::front::Front;
 use crate::{EdgeOptions, Streams, edge, router};
 use blackboard_auth::{TokenLimits, Tokens};
 use blackboard_clock::Clock;
@@ -26,7 +26,7 @@ const ITEM_BYTES: usize = 800;
 
 struct Door {
     runtime: Runtime,
-    router: Router,
+    front: Front,
     _world: World,
 }
 
@@ -38,12 +38,12 @@ impl Door {
         let service = world.service.clone();
         let routes = router(service.clone(), tokens, None, Streams::new(8), Vec::new(), None);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        Self { runtime, router: edge(routes, EdgeOptions::default(), service), _world: world }
+        Self { runtime, front: edge(routes, EdgeOptions::default(), service), _world: world }
     }
 
     fn answer(&self, request: Request<Body>) -> Response {
         self.runtime.block_on(async {
-            let response = self.router.clone().oneshot(request).await.unwrap();
+            let response = self.front.clone().oneshot(request).await.unwrap();
             let (parts, mut body) = response.into_parts();
             while let Some(frame) = body.frame().await {
                 frame.unwrap();

@@ -7,22 +7,22 @@ use std::pin::pin;
 use std::task::Context;
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use http_body::Body as _;
 
 use super::wrapped::wrapped;
+use crate::edge::route_name::RouteName;
 
 /// The duration above which a poll is logged.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
 /// A watch on the polls of one request, logged by route.
 #[derive(Clone)]
-pub(crate) struct Polls(Option<MatchedPath>);
+pub(crate) struct Polls(RouteName);
 
 impl Polls {
-    pub(crate) fn of(request: &Request) -> Self {
-        Self(request.extensions().get().cloned())
+    pub(crate) fn of(route: &RouteName) -> Self {
+        Self(route.clone())
     }
 
     /// Times the polls of `answering`, then those of the answer's body.
@@ -39,7 +39,7 @@ impl Polls {
         let polled = poll();
         let took = begun.elapsed();
         if took > POLL_MAX {
-            let route = self.0.as_ref().map_or("none", MatchedPath::as_str);
+            let route = self.0.shown();
             let ms = took.as_millis();
             tracing::warn!(route, what, ms, "slow poll");
         }
