@@ -13,6 +13,7 @@ mod edge;
 mod events;
 mod front;
 mod history;
+mod hot_path;
 mod inbox;
 mod logs;
 mod openapi;

@@ -91,6 +91,8 @@ pub struct Routes {
 pub(super) struct GuardedRoutes {
     pub(super) guard: Arc<Guard>,
     pub(super) router: Router,
+    /// The state of their handlers.
+    pub(super) handles: Handles,
 }
 
 impl From<Router> for Routes {
@@ -101,7 +103,7 @@ impl From<Router> for Routes {
 
 /// The state that handlers extract from.
 #[derive(Clone)]
-struct Handles(Arc<Shared>);
+pub(super) struct Handles(Arc<Shared>);
 
 /// The parts behind all handles.
 struct Shared {
@@ -261,9 +263,10 @@ pub fn router(
         .route(MESSAGE, entry())
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(handles.clone());
-    let open = Router::new().route("/docs/{*file}", get(docs::docs_file)).with_state(handles);
+    let open =
+        Router::new().route("/docs/{*file}", get(docs::docs_file)).with_state(handles.clone());
     let open = open.merge(page.map(|page| page.routes).unwrap_or_default());
-    Routes { guarded: Some(GuardedRoutes { guard, router }), open }
+    Routes { guarded: Some(GuardedRoutes { guard, router, handles }), open }
 }
 
 /// Routes a log of an agent to the handlers of logs.

@@ -1,7 +1,8 @@
 //! The edge: processing shared by all requests and responses.
 //!
-//! [`pass`] calls each step once, in one order. It runs after the router's matching, so that it knows the route. It also
-//! wraps the fallback, so that unknown routes are treated alike.
+//! [`pass`] calls each step once, in one order. It runs after a request was matched, by the router or by
+//! [`hot_path`](super::hot_path), so that it knows the route. It also wraps the router's fallback, so that unknown
+//! routes are treated alike.
 
 mod access_log;
 mod body_polls;
@@ -50,7 +51,7 @@ pub(super) use decompress::RATIO_MAX;
 use fault_log::Faults;
 pub use hosts::{AllowedHosts, InvalidHost};
 use response_headers::Dress;
-use route_name::RouteName;
+pub(super) use route_name::RouteName;
 pub(super) use unread_rest::LINGER_BYTES_MAX;
 use unread_rest::Rest;
 
@@ -81,7 +82,7 @@ pub(super) struct Gate {
 ///
 /// Refusals of the admission and panics are rendered as problems, then compressed and logged. The unread rest of a
 /// body is drained after the log line, so that a slow client makes no answer look slow.
-async fn pass<F: Future<Output = Response>>(
+pub(super) async fn pass<F: Future<Output = Response>>(
     gate: &Gate,
     route: RouteName,
     request: Request,

@@ -7,6 +7,8 @@ use axum::extract::{MatchedPath, Request};
 pub(crate) enum RouteName {
     /// The router matched it.
     Matched(MatchedPath),
+    /// It was matched before the router.
+    Fixed(&'static str),
     /// No route has the request's path.
     Unknown,
 }
@@ -22,6 +24,7 @@ impl RouteName {
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Matched(path) => path.as_str(),
+            Self::Fixed(path) => path,
             Self::Unknown => "",
         }
     }
@@ -29,7 +32,7 @@ impl RouteName {
     /// Returns the template as logs and metrics show it.
     pub(crate) fn shown(&self) -> &str {
         match self {
-            Self::Matched(_) => self.as_str(),
+            Self::Matched(_) | Self::Fixed(_) => self.as_str(),
             Self::Unknown => "none",
         }
     }

@@ -130,9 +130,20 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Self::begin(caller_of(parts)?, parts, state)
+    }
+}
+
+impl Reading {
+    /// Begins a read by a caller.
+    pub(super) fn begin<S>(caller: Caller, parts: &mut Parts, state: &S) -> Result<Self, Problem>
+    where
+        Service: FromRef<S>,
+        Lists: FromRef<S>,
+    {
         Ok(Self {
             service: Service::from_ref(state),
-            caller: caller_of(parts)?,
+            caller,
             params: query::params(parts)?,
             // The last to ask for them.
             headers: std::mem::take(&mut parts.headers),
@@ -140,9 +151,7 @@ where
             lists: Lists::from_ref(state),
         })
     }
-}
 
-impl Reading {
     /// Returns the board to show, now or at a past revision, and the beginning of the answer with its tag.
     /// `rendering` says what is shown of the board, or refuses.
     pub(super) async fn of(

@@ -1,15 +1,17 @@
 //! Extractors for the resources named in a path, and for the author.
 use axum::extract::{FromRef, FromRequestParts, MatchedPath, RawPathParams};
-use axum::http::Method;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 
 use crate::access::{caller_of, is_read};
 use crate::response::problem::Problem;
 use crate::response::problem::{no_part, no_route};
 use blackboard_address::percent_decode;
 use blackboard_address::{InvalidStatePath, state_path};
+use blackboard_auth::{Caller, Forbidden};
 use blackboard_board::{
-    AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, StatePath,
+    AgentName, CheckpointName, Code, Digest, InvalidName, InvalidPath, LogName, Seq, SessionName,
+    StatePath,
 };
 use blackboard_service::{Service, SessionHandle};
 
@@ -89,7 +91,8 @@ impl Named {
         let session = param("session").unwrap_or_default();
         let session = session.parse().map_err(|why| invalid_name("session", why))?;
         let caller = caller_of(parts)?;
-        let session = Box::pin(Service::from_ref(state).session(&caller, &session)).await?;
+        let SessionPath(session) =
+            SessionPath::of(&Service::from_ref(state), &caller, &session).await?;
         let log = match (param("log"), param("agent")) {
             (_, Some(agent)) => {
                 let agent = agent.parse().map_err(|why| invalid_name("agent", why))?;
@@ -112,15 +115,45 @@ impl Named {
     /// Returns the log, if the caller may read or write it.
     fn log(&self, parts: &Parts) -> Result<LogName, Problem> {
         let log = self.log.clone().unwrap_or(LogName::Screenshots);
-        let caller = caller_of(parts)?;
-        if is_read(&parts.method) {
-            caller.sees_log(&log)?;
-        } else if parts.method == Method::POST {
-            caller.appends_to(&log)?;
-        } else {
-            caller.writes_log(&log)?;
-        }
+        permits(self.session.caller(), &parts.method, &log)?;
         Ok(log)
+    }
+}
+
+/// Refuses a caller who may not read or write the log with this method.
+fn permits(caller: &Caller, method: &Method, log: &LogName) -> Result<(), Forbidden> {
+    if is_read(method) {
+        caller.sees_log(log)
+    } else if *method == Method::POST {
+        caller.appends_to(log)
+    } else {
+        caller.writes_log(log)
+    }
+}
+
+impl SessionPath {
+    /// Returns the session of this name for its caller.
+    pub(crate) async fn of(
+        service: &Service,
+        caller: &Caller,
+        name: &SessionName,
+    ) -> Result<Self, Problem> {
+        Ok(Self(Box::pin(service.session(caller, name)).await?))
+    }
+}
+
+impl LogPath {
+    /// Returns a log of the board of this name, if the caller may read or write it with this method.
+    pub(crate) async fn of(
+        service: &Service,
+        caller: &Caller,
+        name: &SessionName,
+        log: LogName,
+        method: &Method,
+    ) -> Result<Self, Problem> {
+        let SessionPath(session) = SessionPath::of(service, caller, name).await?;
+        permits(caller, method, &log)?;
+        Ok(Self { session, log })
     }
 }
 
@@ -270,10 +303,17 @@ impl<S: Sync> FromRequestParts<S> for Author {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        if let Some(agent) = caller_of(parts)?.agent() {
+        Self::of(&caller_of(parts)?, &parts.headers)
+    }
+}
+
+impl Author {
+    /// Returns the agent for whom this caller makes a request with these headers.
+    pub(crate) fn of(caller: &Caller, headers: &HeaderMap) -> Result<Self, Problem> {
+        if let Some(agent) = caller.agent() {
             return Ok(Self(Some(agent.clone())));
         }
-        let mut values = parts.headers.get_all(AGENT_HEADER).into_iter();
+        let mut values = headers.get_all(AGENT_HEADER).into_iter();
         let Some(value) = values.next() else { return Ok(Self(None)) };
         if values.next().is_some() {
             return Err(Problem::new(

@@ -84,7 +84,7 @@ fn within((count, bytes): (u64, u64), count_max: u64, bytes_max: u64) {
 #[test]
 fn a_write_allocates_little() {
     let door = Door::new();
-    within(door.fewest(StatusCode::CREATED, append), 64, 22_500);
+    within(door.fewest(StatusCode::CREATED, append), 42, 19_000);
 }
 
 #[test]
@@ -108,5 +108,5 @@ fn an_unchanged_board_is_answered_without_a_look_at_it() {
         let request = request("GET", path).header(header::IF_NONE_MATCH, tag.clone());
         request.body(Body::empty()).unwrap()
     };
-    within(door.fewest(StatusCode::NOT_MODIFIED, again), 38, 16_000);
+    within(door.fewest(StatusCode::NOT_MODIFIED, again), 24, 15_500);
 }

@@ -75,7 +75,21 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
-        let Author(author) = Author::from_request_parts(parts, state).await?;
+        Self::begin(session, parts, state)
+    }
+}
+
+impl Writing {
+    /// Begins a write to a session.
+    pub(super) fn begin<S>(
+        session: SessionHandle,
+        parts: &mut Parts,
+        state: &S,
+    ) -> Result<Self, Problem>
+    where
+        BodyRoom: FromRef<S>,
+    {
+        let Author(author) = Author::of(session.caller(), &parts.headers)?;
         let params = query::params(parts)?;
         let repeat = Repeat::of(parts)?;
         let trace = Trace::of(&parts.headers).map(|trace| trace.id());
@@ -93,9 +107,7 @@ where
             blob_places: BTreeMap::new(),
         })
     }
-}
 
-impl Writing {
     /// Returns the caller.
     pub(super) fn caller(&self) -> &Caller {
         self.session.caller()

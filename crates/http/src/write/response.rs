@@ -72,7 +72,7 @@ pub(crate) struct WrittenBody {
 impl WrittenBody {
     /// Creates a response with the session's revision and the tag of the written resource only.
     fn at(revision: Revision, etag: Option<&Tag>) -> Self {
-        let etag = etag.map(Tag::to_string);
+        let etag = etag.map(|tag| tag.as_str().to_owned());
         Self { revision: revision.0, etag, ..Self::default() }
     }
 }
@@ -303,7 +303,7 @@ impl Written<'_> {
         let at = board.updated_at().to_string();
         // A new entry's last change is this write.
         let version = board.at_version(board.revision());
-        let etag = |seq| self.tag(version, &Resource::Entry(log.clone(), seq)).to_string();
+        let etag = |seq| self.tag(version, &Resource::Entry(log.clone(), seq)).as_str().to_owned();
         let entries = appended.seqs().map(|seq| NewEntry {
             seq: seq.0,
             at: at.clone(),
