@@ -61,6 +61,7 @@ mod forms;
 mod harness;
 mod hints;
 mod hostile;
+mod hot_path;
 mod idempotency;
 mod idle_streams;
 mod image_route;

@@ -13,7 +13,6 @@ mod edge;
 mod events;
 mod front;
 mod history;
-mod hot_path;
 mod inbox;
 mod logs;
 mod openapi;

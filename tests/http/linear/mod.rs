@@ -4,7 +4,7 @@
 //! revision. `revisions` takes the order from the revisions, so it can judge any number of calls: `BLACKBOARD_LINEAR_OPS`
 //! is that of the history through kills, and `BLACKBOARD_LINEAR_SEED` is what its calls are drawn from.
 
-mod choice;
+pub(crate) mod choice;
 mod history;
 mod recorded;
 mod revisions;

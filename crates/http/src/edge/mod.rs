@@ -1,7 +1,7 @@
 //! The edge: processing shared by all requests and responses.
 //!
 //! [`pass`] calls each step once, in one order. It runs after a request was matched, by the router or by
-//! [`hot_path`](super::hot_path), so that it knows the route. It also wraps the router's fallback, so that unknown
+//! [`front`](super::front), so that it knows the route. It also wraps the router's fallback, so that unknown
 //! routes are treated alike.
 
 mod access_log;

@@ -1,21 +1,26 @@
 //! The one service of all connections: hot path or router, within the edge.
 
+mod hot_path;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
 use axum::routing::future::RouteFuture;
 use futures_util::future::{BoxFuture, Either};
+use http_body::Body as _;
 use tower::Service;
 
 use super::access::Guard;
 use super::edge::{EdgeOptions, Gate, RouteName, guarded, layered, pass};
-use super::hot_path::HotRequest;
 use super::routes::{GuardedRoutes, Handles, Routes};
 use blackboard_service as service;
+use hot_path::HotRequest;
 
 /// All routes within the edge, as one service.
 #[derive(Clone)]
@@ -61,9 +66,19 @@ impl Service<Request> for Front {
                 let route = hot.route();
                 let handler = |caller, request| hot.answer(handles, caller, request);
                 let guarded = |request| guard.pass(route, request, handler);
-                Ok(pass(&front.gate, RouteName::Fixed(route), request, guarded).await)
+                let response = pass(&front.gate, RouteName::Fixed(route), request, guarded).await;
+                Ok(with_length(response))
             })),
             _ => Either::Right(self.0.router.clone().call(request)),
         }
     }
+}
+
+/// Adds the length as the router does. hyper would add it too, but after a `Connection` of its own.
+fn with_length(mut response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    if let Some(length) = length.filter(|_| !response.headers().contains_key(CONTENT_LENGTH)) {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
