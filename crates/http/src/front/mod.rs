@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::future::RouteFuture;
 use futures_util::future::{BoxFuture, Either};
@@ -74,10 +74,13 @@ impl Service<Request> for Front {
     }
 }
 
-/// Adds the length as the router does. hyper would add it too, but after a `Connection` of its own.
+/// Adds the length as the router does. hyper would add it too, but after a `Connection` of its own; of a 304 it sends none.
 fn with_length(mut response: Response) -> Response {
-    let length = response.body().size_hint().exact();
-    if let Some(length) = length.filter(|_| !response.headers().contains_key(CONTENT_LENGTH)) {
+    let has_none = response.status() == StatusCode::NOT_MODIFIED;
+    if !has_none
+        && !response.headers().contains_key(CONTENT_LENGTH)
+        && let Some(length) = response.body().size_hint().exact()
+    {
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     response
