@@ -345,11 +345,11 @@ impl<'a> Way<'a> {
         } else if read_answer(&mut stream, sent.method, &mut answer) {
             self.stream = Some(stream);
         }
-        self.alike(answer)
+        self.alike(&answer)
     }
 
     /// Names what must differ by the order in which it appears.
-    fn alike(&mut self, answer: String) -> String {
+    fn alike(&mut self, answer: &str) -> String {
         let mut answer = answer.replace(&self.session, "SESSION");
         while let Some(id) = after(&answer, "x-request-id: ").map(str::to_owned) {
             answer = answer.replace(&format!("x-request-id: {id}"), "x-request-id ID");
