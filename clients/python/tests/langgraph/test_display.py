@@ -243,14 +243,16 @@ class Counting(Client):
 
 
 def test_a_display_costs_no_request(url: str, prefix: str) -> None:
-    counts = []
+    def requests(visible: bool, run: int) -> int:
+        saver = BlackboardSaver(client, prefix=f"{prefix}{visible}-{run}:", visible=visible)
+        Counting.count = 0
+        chat_graph(saver).invoke({"messages": ["hi"]}, config(checkpoint_ns=None), durability="sync")
+        return Counting.count
+
     with Counting(url) as client:
-        for visible in (False, True):
-            saver = BlackboardSaver(client, prefix=f"{prefix}{visible}:", visible=visible)
-            Counting.count = 0
-            chat_graph(saver).invoke({"messages": ["hi"]}, config(checkpoint_ns=None), durability="sync")
-            counts.append(Counting.count)
-    assert counts[0] == counts[1]
+        # A write of LangGraph's threads that meets another one is sent again, so the fewest of some runs are compared.
+        hidden, shown = (min(requests(visible, run) for run in range(4)) for visible in (False, True))
+    assert hidden == shown
 
 
 def test_a_lost_answer_shows_nothing_twice(url: str, prefix: str, client: Client) -> None:
