@@ -2,7 +2,7 @@
 //!
 //! The state stands for the resource's last change; a rendering follows after a dash. Tags depend on the store's epoch
 //! and the session's identity, so none matches across a deletion or a restored backup. The hash is `SipHash` with the epoch
-//! as its key: whoever does not know the epoch can make no tag.
+//! as its key: a client that does not know the epoch cannot make a tag.
 
 use std::fmt;
 use std::hash::Hasher as _;

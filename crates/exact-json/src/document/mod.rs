@@ -19,7 +19,7 @@ use pass::Traits;
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     text: &'a str,
-    /// What one pass found, if it accepted the text.
+    /// The traits that the pass found, if it accepted the text.
     traits: Option<Traits>,
 }
 

@@ -7,7 +7,7 @@ use wide::u8x16;
 
 use crate::DEPTH_MAX;
 
-/// What a pass found in a value.
+/// Traits of a value, found by a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// The levels of containers, 0 for a scalar.

@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use rustix::fs::FsWord;
 
 use super::reserve::Reserve;
@@ -20,15 +18,6 @@ pub(crate) const SPARE_BYTES: u64 = 1 << 20;
 /// Multiple of the reserve below which its file is allocated. With more free space, no other program fills the disk
 /// soon.
 const NEAR_TIMES: u64 = 16;
-
-/// The time for which a look at a disk with ample room counts: lone writes would look a thousand times a second.
-const LOOK_COUNTS_FOR: Duration = Duration::from_millis(20);
-
-/// The fraction of the room (one in so many) that writes may take until the next look.
-const UNSEEN_PART: u64 = 16;
-
-/// The bytes of an append besides those of its commits, counted against that fraction: pages of the log.
-const APPEND_BYTES: u64 = 64 << 10;
 
 /// The numbers of btrfs, bcachefs and ZFS (statfs(2)).
 const COPYING: [FsWord; 3] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1];
@@ -85,9 +74,6 @@ pub(crate) struct Room {
     reserve: Option<Reserve>,
     /// Bytes by which the database may still grow from the write-ahead log.
     owed: AtomicU64,
-    /// The time until which the last look counts, and the bytes that may be written until then without another. Near a
-    /// full disk every write looks.
-    unseen: Mutex<Option<(Instant, u64)>>,
 }
 
 /// Free space and size of a disk, in bytes.
@@ -109,45 +95,26 @@ impl Room {
             Some(reserve)
         };
         let SqliteOptions { free_bytes_min, free_part, .. } = options;
-        Self { reserve, ..Self::of(dir, free_bytes_min, free_part) }
+        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve, owed: AtomicU64::new(0) }
     }
 
     /// Creates the room of a read-only store.
     pub(crate) fn read_only(dir: &Path) -> Self {
-        Self::of(dir, 0, 1)
+        let (dir, owed) = (dir.to_owned(), AtomicU64::new(0));
+        Self { dir, free_bytes_min: 0, free_part: 1, reserve: None, owed }
     }
 
     /// Creates the room of a copy in another directory, with the same limits and no reserve.
     pub(crate) fn for_copy_in(&self, dir: &Path) -> Self {
-        Self::of(dir, self.free_bytes_min, self.free_part)
-    }
-
-    fn of(dir: &Path, free_bytes_min: u64, free_part: u64) -> Self {
-        let (dir, owed, unseen) = (dir.to_owned(), AtomicU64::new(0), Mutex::default());
-        Self { dir, free_bytes_min, free_part, reserve: None, owed, unseen }
+        let Self { free_bytes_min, free_part, .. } = *self;
+        let owed = AtomicU64::new(0);
+        Self { dir: dir.to_owned(), free_bytes_min, free_part, reserve: None, owed }
     }
 
     /// Returns true if the reserve stays whole after this many more bytes.
     pub(crate) fn is_for(&self, bytes: u64) -> bool {
-        let mut unseen = self.unseen.lock();
-        let taken = bytes.saturating_mul(2).saturating_add(APPEND_BYTES);
-        if let Some((until, left)) = &mut *unseen
-            && taken <= *left
-            && Instant::now() < *until
-        {
-            *left -= taken;
-            return true;
-        }
-        *unseen = None;
         // A disk that does not report its free space may still be written to; the write itself will tell.
-        let Some(disk) = self.disk() else { return true };
-        let Some(room) = self.left(disk).checked_sub(self.kept(disk).saturating_add(bytes)) else {
-            return false;
-        };
-        if self.has_ample(disk) {
-            *unseen = Some((Instant::now() + LOOK_COUNTS_FOR, room / UNSEEN_PART));
-        }
-        true
+        self.disk().is_none_or(|disk| self.left(disk) >= self.kept(disk).saturating_add(bytes))
     }
 
     /// Returns the free space and the reserve.
@@ -159,11 +126,8 @@ impl Room {
 
     /// Returns true if more than twice the reserve is left, so no write will be refused soon.
     pub(crate) fn is_ample(&self) -> bool {
-        self.disk().is_none_or(|disk| self.has_ample(disk))
-    }
-
-    fn has_ample(&self, disk: Disk) -> bool {
-        self.left(disk) >= self.kept(disk).saturating_mul(2).saturating_add(SPARE_BYTES)
+        let ample = |disk| self.kept(disk).saturating_mul(2).saturating_add(SPARE_BYTES);
+        self.disk().is_none_or(|disk| self.left(disk) >= ample(disk))
     }
 
     /// Returns the bytes that a write may use if it ends up smaller.

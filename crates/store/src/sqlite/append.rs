@@ -23,7 +23,6 @@ impl SqliteStore {
             // Clients that keep retrying leave no idle moment. What this released would be free for other programs until
             // the next one, and a start needs it.
             self.make_room(journal);
-            self.room.note_owed(journal.database.owed());
             self.room.hold_reserve();
         }
         self.room.note_owed(journal.database.owed());
