@@ -177,7 +177,7 @@ pub(super) async fn get(
 )]
 pub(super) async fn put(
     AgentPath { agent, .. }: AgentPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
@@ -200,7 +200,7 @@ pub(super) async fn put(
 )]
 pub(super) async fn patch(
     AgentPath { agent, .. }: AgentPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
@@ -212,7 +212,11 @@ pub(super) async fn patch(
     change(writing, agent.clone(), Command::Agent(agent, AgentCommand::Patch { patch })).await
 }
 
-async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<Response, Problem> {
+async fn change(
+    writing: Box<Writing>,
+    agent: AgentName,
+    command: Command,
+) -> Result<Response, Problem> {
     let resource = Resource::Agent(agent.clone());
     writing
         .write(resource.clone(), command, Vec::new(), move |written| {
@@ -237,7 +241,7 @@ async fn change(writing: Writing, agent: AgentName, command: Command) -> Result<
 )]
 pub(super) async fn delete(
     AgentPath { agent, .. }: AgentPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     let resource = Resource::Agent(agent.clone());
@@ -259,7 +263,7 @@ pub(super) async fn delete(
         openapi::RemoveRefusals,
     )
 )]
-pub(super) async fn delete_all(mut writing: Writing) -> Result<Response, Problem> {
+pub(super) async fn delete_all(mut writing: Box<Writing>) -> Result<Response, Problem> {
     writing.finish_query()?;
     writing
         .write(Resource::Agents, Command::RemoveAgents, Vec::new(), |written| {

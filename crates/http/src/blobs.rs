@@ -85,7 +85,7 @@ pub(super) async fn get(
 )]
 pub(super) async fn put(
     BlobPath { sha256, .. }: BlobPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     upload(writing, body, Some(sha256)).await
@@ -106,14 +106,14 @@ pub(super) async fn put(
 )]
 pub(super) async fn post(
     SessionPath(_): SessionPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     upload(writing, body, None).await
 }
 
 async fn upload(
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
     expected: Option<Digest>,
 ) -> Result<Response, Problem> {

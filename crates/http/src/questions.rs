@@ -56,7 +56,7 @@ pub(super) fn waiting_params(
 )]
 pub(super) async fn answer(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;

@@ -64,7 +64,7 @@ pub(super) struct NextBody<'a> {
 )]
 pub(super) async fn claim(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
@@ -99,7 +99,7 @@ pub(super) async fn claim(
 )]
 pub(super) async fn release(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     writing.by_an_agent()?;
@@ -124,7 +124,7 @@ pub(super) async fn release(
     )
 )]
 pub(super) async fn claim_next(
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     peer: Option<Extension<Peer>>,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -166,7 +166,7 @@ pub(super) async fn claim_next(
 )]
 pub(super) async fn finish(
     EntryPath { seq, .. }: EntryPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     write(writing, body, seq, Finishing::of).await
@@ -187,7 +187,7 @@ pub(super) async fn finish(
 )]
 pub(super) async fn fail(
     EntryPath { seq, .. }: EntryPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     write(writing, body, seq, Failing::of).await
@@ -208,7 +208,7 @@ pub(super) async fn fail(
 )]
 pub(super) async fn retry(
     EntryPath { seq, .. }: EntryPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     write(writing, body, seq, Retrying::of).await
@@ -230,7 +230,7 @@ pub(super) async fn retry(
 )]
 pub(super) async fn cancel(
     EntryPath { seq, .. }: EntryPath,
-    writing: Writing,
+    writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     write(writing, body, seq, Cancelling::of).await
@@ -250,7 +250,7 @@ pub(super) async fn cancel(
 )]
 pub(super) async fn judge(
     EntryPath { seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
@@ -262,7 +262,7 @@ pub(super) async fn judge(
 
 /// Writes the command of a body that may be omitted.
 async fn write<I: Input + Send + 'static>(
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
     seq: Seq,
     command: fn(I, Seq) -> Command,

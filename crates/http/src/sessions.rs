@@ -337,7 +337,7 @@ pub(super) async fn describe(
         openapi::PutRefusals,
     )
 )]
-pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(super) async fn put(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let bytes = json_or_nothing(&writing.headers, bytes)?;
     let command = from_json(bytes, body_of::<Configuring>).await?.command();
@@ -370,7 +370,7 @@ pub(super) async fn put(mut writing: Writing, body: Body) -> Result<Response, Pr
         openapi::RemoveRefusals,
     )
 )]
-pub(super) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+pub(super) async fn delete(mut writing: Box<Writing>) -> Result<Response, Problem> {
     writing.finish_query()?;
     let command = Command::Session(SessionCommand::Delete);
     writing.write(Resource::Session, command, Vec::new(), |written| written.removed(None)).await

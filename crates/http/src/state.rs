@@ -93,7 +93,7 @@ queries! {
 )]
 pub(super) async fn put(
     StateAt { path, .. }: StateAt,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let LifetimeQuery { ttl } = LifetimeQuery::take(&mut writing.params)?;
@@ -121,7 +121,7 @@ pub(super) async fn put(
 )]
 pub(super) async fn patch(
     StateAt { path, .. }: StateAt,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
@@ -151,7 +151,7 @@ pub(super) async fn patch(
 )]
 pub(super) async fn delete(
     StateAt { path, .. }: StateAt,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     let command = state::remove(path.clone());
@@ -163,7 +163,11 @@ pub(super) async fn delete(
         .await
 }
 
-async fn edit(writing: Writing, path: StatePath, command: Command) -> Result<Response, Problem> {
+async fn edit(
+    writing: Box<Writing>,
+    path: StatePath,
+    command: Command,
+) -> Result<Response, Problem> {
     let resource = Resource::State(path.clone());
     writing.write(resource, command, Vec::new(), move |written| answer(written, &path)).await
 }

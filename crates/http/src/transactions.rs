@@ -29,7 +29,7 @@ use blackboard_board::Command;
         openapi::TransactRefusals,
     )
 )]
-pub(super) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(super) async fn post(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     let length = bytes.len();
     only_json(&writing.headers)?;

@@ -179,15 +179,15 @@ impl SessionHandle {
     /// # Errors
     ///
     /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
-    pub async fn write(
+    pub fn write(
         &self,
         terms: Terms,
         command: Command,
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
-    ) -> Result<Reply, ServiceError> {
+    ) -> impl Future<Output = Result<Reply, ServiceError>> + Send {
         let write = Write { session: self.name.clone(), terms, command };
-        self.service.write(write, images, keep).await
+        self.service.write(write, images, keep)
     }
 
     /// Returns the first answer to a write, if it is a repeat. The writer checks again.

@@ -184,28 +184,35 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError`]; nothing was changed, unless the error says that the outcome is unknown.
-    pub(crate) async fn write(
+    pub(crate) fn write(
         &self,
         write: Write,
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
+    ) -> impl Future<Output = Result<Reply, ServiceError>> + Send {
+        // Boxed before the future begins, which would have room for the write in each of its parts.
+        self.write_job(Box::new(WriteJob { keep, ..WriteJob::of(write) }), images)
+    }
+
+    async fn write_job(
+        &self,
+        job: Box<WriteJob>,
+        images: Vec<ImageBytes>,
     ) -> Result<Reply, ServiceError> {
-        let key = write.terms.key.as_ref();
+        let key = job.write.terms.key.as_ref();
         let is_keyed = key.is_some();
-        if is_keyed && let Some(answer) = Box::pin(self.recall(&write.session, key)).await? {
+        if is_keyed && let Some(answer) = Box::pin(self.recall(job.session(), key)).await? {
             return Ok(Reply::Before(answer));
         }
-        let written = self.write_with_images(write, images, keep).await;
+        let written = self.write_with_images(job, images).await;
         written.map_err(|error| error.in_doubt(is_keyed))
     }
 
     async fn write_with_images(
         &self,
-        write: Write,
+        mut job: Box<WriteJob>,
         images: Vec<ImageBytes>,
-        keep: Option<Keep>,
     ) -> Result<Reply, ServiceError> {
-        let mut job = Box::new(WriteJob { keep, ..WriteJob::of(write) });
         // Images that the session drops are not stored, unless the writer finds that it retains them now.
         let mut stores = !images.is_empty() && !self.drops(&job.write)?;
         let digests: Vec<Digest> = images.iter().map(|image| image.sha256).collect();

@@ -90,14 +90,17 @@ impl WriteCall {
     }
 
     /// Carries out a command, with the images that its items name.
-    pub async fn run(
+    pub fn run(
         &self,
         command: Command,
         images: Vec<ImageBytes>,
         keep: Option<Keep>,
-    ) -> Result<Reply, NotWritten> {
-        self.check(&command)?;
-        Ok(self.session.write(self.terms.clone(), command, images, keep).await?)
+    ) -> impl Future<Output = Result<Reply, NotWritten>> + Send {
+        let checked = self.check(&command);
+        // Begun at once, so that the future has no room for the command.
+        let writing =
+            checked.map(|()| self.session.write(self.terms.clone(), command, images, keep));
+        async { Ok(writing?.await?) }
     }
 
     /// Patches an entry.

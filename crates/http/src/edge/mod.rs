@@ -82,18 +82,18 @@ pub(super) struct Gate {
 ///
 /// Refusals of the admission and panics are rendered as problems, then compressed and logged. The unread rest of a
 /// body is drained after the log line, so that a slow client makes no answer look slow.
-pub(super) async fn pass<F: Future<Output = Response>>(
+pub(super) fn pass<F: Future<Output = Response>>(
     gate: &Gate,
     route: RouteName,
     request: Request,
     answer: impl FnOnce(Request) -> F,
-) -> Response {
+) -> impl Future<Output = Response> {
     #[cfg(debug_assertions)]
     let polls = body_polls::slow::Polls::of(&route);
     let answering = passed(gate, route, request, answer);
     #[cfg(debug_assertions)]
     let answering = polls.watch(Box::pin(answering));
-    answering.await
+    answering
 }
 
 /// The steps that few requests need are boxed, or every request's future would have their size.

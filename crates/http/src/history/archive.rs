@@ -84,7 +84,7 @@ async fn damaged(session: &SessionHandle, mut reading: Reading) -> Result<Respon
         openapi::PutArchiveRefusals,
     )
 )]
-pub(crate) async fn put(writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(crate) async fn put(writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let sent = media_type(&writing.headers);
     if sent != NDJSON {
         linger(body).await;

@@ -93,7 +93,7 @@ impl CheckpointBody {
         openapi::CheckpointRefusals,
     )
 )]
-pub(crate) async fn post(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(crate) async fn post(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let naming = from_json(bytes, body_of::<Naming>).await?;
@@ -194,7 +194,7 @@ fn checkpoint_of<'a>(board: &'a Board, name: &CheckpointName) -> Result<&'a Chec
 )]
 pub(crate) async fn delete(
     CheckpointPath(name): CheckpointPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     let command = Command::Checkpoint(name.clone(), CheckpointCommand::Remove);

@@ -47,7 +47,7 @@ pub(super) struct ForkedBody {
         openapi::ForkRefusals,
     )
 )]
-pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(super) async fn fork(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let forking: Forking = from_json(bytes, body_of).await?;
@@ -78,7 +78,7 @@ pub(super) async fn fork(mut writing: Writing, body: Body) -> Result<Response, P
         openapi::RestoreRefusals,
     )
 )]
-pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(super) async fn restore(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let Restoring { at } = from_json(bytes, body_of::<Restoring>).await?;
@@ -97,7 +97,7 @@ pub(super) async fn restore(mut writing: Writing, body: Body) -> Result<Response
         openapi::PurgeRefusals,
     )
 )]
-pub(super) async fn purge(mut writing: Writing) -> Result<Response, Problem> {
+pub(super) async fn purge(mut writing: Box<Writing>) -> Result<Response, Problem> {
     writing.finish_query()?;
     writing.purge(|written| written.changed(written.session_tag(), None)).await
 }

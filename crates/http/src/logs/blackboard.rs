@@ -223,7 +223,7 @@ impl Pieces for BoardPieces {
         openapi::PutRefusals,
     )
 )]
-pub(crate) async fn put(mut writing: Writing, body: Body) -> Result<Response, Problem> {
+pub(crate) async fn put(mut writing: Box<Writing>, body: Body) -> Result<Response, Problem> {
     let bytes = writing.body(body, BLACKBOARD_BODY_BYTES_MAX).await?;
     only_json(&writing.headers)?;
     let replacing: Replacing = from_json(bytes, body_of).await?;
@@ -258,7 +258,7 @@ fn version(board: &Board, with_state: bool) -> Version {
         openapi::RemoveRefusals,
     )
 )]
-pub(crate) async fn delete(mut writing: Writing) -> Result<Response, Problem> {
+pub(crate) async fn delete(mut writing: Box<Writing>) -> Result<Response, Problem> {
     let ClearingQuery { include: state } = ClearingQuery::take(&mut writing.params)?;
     writing.finish_query()?;
     let shape = move |written: &Written<'_>| written.removed(Some(board_tag(written, state)));

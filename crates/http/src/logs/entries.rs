@@ -79,7 +79,7 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn put(
     EntryPath { log, seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
@@ -108,7 +108,7 @@ pub(crate) async fn put(
 )]
 pub(crate) async fn patch(
     EntryPath { log, seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
@@ -143,7 +143,7 @@ pub(crate) async fn patch(
 )]
 pub(crate) async fn delete(
     EntryPath { log, seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     let command = Command::Log(log.clone(), LogCommand::DeleteEntry { seq });

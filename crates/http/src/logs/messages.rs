@@ -37,7 +37,7 @@ pub(crate) struct AckedBody {
 )]
 pub(crate) async fn ack(
     EntryPath { log, seq, .. }: EntryPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     writing.finish_query()?;
     let command = Command::Ack { agent: log.owner().cloned(), message: seq };

@@ -98,7 +98,7 @@ pub(super) async fn get(
 )]
 pub(super) async fn post(
     LogPath { log, .. }: LogPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let reading = BodyReading::take(&mut writing.params)?;
@@ -131,7 +131,7 @@ pub(super) async fn post(
 )]
 pub(super) async fn put(
     LogPath { log, .. }: LogPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
     body: Body,
 ) -> Result<Response, Problem> {
     let bytes = writing.body(body, items_bytes_max(&log)).await?;
@@ -159,7 +159,7 @@ pub(super) async fn put(
 )]
 pub(super) async fn delete(
     LogPath { log, .. }: LogPath,
-    mut writing: Writing,
+    mut writing: Box<Writing>,
 ) -> Result<Response, Problem> {
     let RemovalQuery { steps, keep } = RemovalQuery::take(&mut writing.params)?;
     let which = match (steps, keep) {

@@ -16,7 +16,7 @@ use blackboard_service::{NextClaim, Reply, Wait};
 impl Writing {
     /// Claims the next request, and waits for one if there is a `wait`. Without one the answer is 204.
     pub(crate) async fn claim_next(
-        mut self,
+        mut self: Box<Self>,
         claim: NextClaim,
         wait: Option<Wait>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,

@@ -33,7 +33,7 @@ impl Writing {
 
     /// Creates another session from the board of this one. The shape gets the revision that was forked.
     pub(crate) async fn fork(
-        mut self,
+        mut self: Box<Self>,
         Forking { to, at }: Forking,
         shape: impl Fn(&Written<'_>, Revision) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
@@ -56,7 +56,7 @@ impl Writing {
 
     /// Imports the archive in the body as the session, which must not exist unless damaged.
     pub(crate) async fn import(
-        mut self,
+        mut self: Box<Self>,
         body: Body,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
@@ -79,7 +79,7 @@ impl Writing {
 
     /// Refuses a name that is in use, unless the same request imported it before.
     async fn not_imported(
-        mut self,
+        mut self: Box<Self>,
         error: ServiceError,
         mut arriving: Arriving,
     ) -> Result<Response, Problem> {
@@ -127,7 +127,7 @@ impl Writing {
 
     /// Restores the session to an earlier board.
     pub(crate) async fn restore(
-        self,
+        self: Box<Self>,
         at: &At,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
@@ -142,7 +142,7 @@ impl Writing {
 
     /// Deletes the session's history before now.
     pub(crate) async fn purge(
-        self,
+        self: Box<Self>,
         shape: impl Fn(&Written<'_>) -> ShapeResult + Send + Sync + 'static,
     ) -> Result<Response, Problem> {
         let (call, shape) = (self.call(&Resource::Session)?, Arc::new(shape));

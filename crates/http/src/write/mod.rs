@@ -48,7 +48,7 @@ use response::{ShapeResult, Shaped, Written};
 /// The maximum size of a resource that a refused condition shows.
 const CURRENT_BYTES_MAX: usize = 64 << 10;
 
-/// A write between its request and the service.
+/// A write between its request and the service. Boxed, since the future of a handler has room for it several times.
 pub(super) struct Writing {
     session: SessionHandle,
     room: BodyRoom,
@@ -65,7 +65,7 @@ pub(super) struct Writing {
     blob_places: BTreeMap<usize, Place>,
 }
 
-impl<S> FromRequestParts<S> for Writing
+impl<S> FromRequestParts<S> for Box<Writing>
 where
     S: Send + Sync,
     Service: FromRef<S>,
@@ -75,7 +75,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let SessionPath(session) = SessionPath::from_request_parts(parts, state).await?;
-        Self::begin(session, parts, state)
+        Writing::begin(session, parts, state)
     }
 }
 
@@ -85,7 +85,7 @@ impl Writing {
         session: SessionHandle,
         parts: &mut Parts,
         state: &S,
-    ) -> Result<Self, Problem>
+    ) -> Result<Box<Self>, Problem>
     where
         BodyRoom: FromRef<S>,
     {
@@ -93,7 +93,7 @@ impl Writing {
         let params = query::params(parts)?;
         let repeat = Repeat::of(parts)?;
         let trace = Trace::of(&parts.headers).map(|trace| trace.id());
-        Ok(Self {
+        Ok(Box::new(Self {
             session,
             room: BodyRoom::from_ref(state),
             author,
@@ -105,7 +105,7 @@ impl Writing {
             trace,
             describes: false,
             blob_places: BTreeMap::new(),
-        })
+        }))
     }
 
     /// Returns the caller.
@@ -154,7 +154,7 @@ impl Writing {
 
     /// Runs a command that writes `resource`, under the condition in the headers.
     pub(super) async fn write(
-        mut self,
+        mut self: Box<Self>,
         resource: Resource,
         command: Command,
         images: Vec<ImageBytes>,
@@ -169,7 +169,7 @@ impl Writing {
 
     /// Patches an entry, under the condition in the headers.
     pub(super) async fn patch(
-        self,
+        self: Box<Self>,
         log: board::LogName,
         seq: Seq,
         patch: &Patch,

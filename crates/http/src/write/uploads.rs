@@ -16,7 +16,7 @@ use blackboard_service::{Upload, Uploaded};
 impl Writing {
     /// Adds the body's bytes to the session as a blob, if they have the expected digest.
     pub(crate) async fn upload(
-        mut self,
+        mut self: Box<Self>,
         body: Body,
         expected: Option<Digest>,
         media_type: MediaType,
