@@ -6,19 +6,22 @@ use std::rc::Rc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::error::SearchError;
-use super::fold::folded;
-use super::segment::merge::beginning;
 use super::segment::part::{Filed, class_of};
 use super::segment::writer::{Fresh, SegmentWriter};
 use super::text::each_text;
-use super::words::Words;
+use super::words::{Spelled, Words};
+
+/// The length of a word that is its first bytes.
+const SHORT_BYTES: usize = 8;
 
 /// The words of all entries under way, each once, by number.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     bytes: Vec<u8>,
     words: Vec<Span>,
-    numbers: HashTable<u32>,
+    /// The numbers of words of at most [`SHORT_BYTES`], each with these bytes.
+    short: HashTable<(u64, u32)>,
+    long: HashTable<u32>,
     /// Its keys are drawn at random, since the words are anybody's.
     hasher: DefaultHashBuilder,
 }
@@ -62,25 +65,45 @@ pub(super) struct Order {
 
 impl Vocabulary {
     /// Returns the number of a word.
-    fn number(&mut self, word: &[u8]) -> u32 {
-        let Self { bytes, words, numbers, hasher } = self;
-        let sought = Span { begin: beginning(word), at: bytes.len(), length: word.len() };
-        let is_word = |number: &u32| {
-            let Some(span) = words.get(*number as usize) else { return false };
-            let is_alike = (span.begin, span.length) == (sought.begin, sought.length);
-            is_alike && (sought.is_short() || span.of(bytes) == word)
-        };
-        let hash = sought.hash(word, hasher);
-        if let Some(number) = numbers.find(hash, is_word) {
+    #[inline]
+    fn number(&mut self, word: Spelled<'_>) -> u32 {
+        if word.length > SHORT_BYTES {
+            return self.number_of_long(word.bytes(), word.first);
+        }
+        let hash = self.hasher.hash_one(word.first);
+        match self.short.find(hash, |(first, _)| *first == word.first) {
+            Some((_, number)) => *number,
+            None => self.add_short(word.bytes(), word.first, hash),
+        }
+    }
+
+    #[inline(never)]
+    fn add_short(&mut self, word: &[u8], first: u64, hash: u64) -> u32 {
+        let number = self.add(word, first);
+        let Self { short, hasher, .. } = self;
+        short.insert_unique(hash, (first, number), |(first, _)| hasher.hash_one(first));
+        number
+    }
+
+    #[inline(never)]
+    fn number_of_long(&mut self, word: &[u8], first: u64) -> u32 {
+        let hash = self.hasher.hash_one(word);
+        if let Some(number) = self.long.find(hash, |number| self.word(*number) == word) {
             return *number;
         }
-        // A batch has less than 2³² bytes.
-        let number = u32::try_from(words.len()).unwrap_or(u32::MAX);
-        bytes.extend_from_slice(word);
-        words.push(sought);
-        numbers.insert_unique(hash, number, |number| {
-            words.get(*number as usize).map_or(0, |span| span.hash(span.of(bytes), hasher))
+        let number = self.add(word, first);
+        let Self { bytes, words, long, hasher, .. } = self;
+        long.insert_unique(hash, number, |number| {
+            words.get(*number as usize).map_or(0, |span| hasher.hash_one(span.of(bytes)))
         });
+        number
+    }
+
+    fn add(&mut self, word: &[u8], begin: u64) -> u32 {
+        // A batch has less than 2³² bytes.
+        let number = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
+        self.words.push(Span { begin, at: self.bytes.len(), length: word.len() });
+        self.bytes.extend_from_slice(word);
         number
     }
 
@@ -106,18 +129,8 @@ impl Vocabulary {
 }
 
 impl Span {
-    /// Returns true if the word is its first bytes.
-    const fn is_short(&self) -> bool {
-        self.length <= 8
-    }
-
     fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.at..self.at + self.length).unwrap_or_default()
-    }
-
-    fn hash(&self, word: &[u8], hasher: &DefaultHashBuilder) -> u64 {
-        // No word has a zero, with which shorter ones are filled.
-        if self.is_short() { hasher.hash_one(self.begin) } else { hasher.hash_one(word) }
     }
 }
 
@@ -143,20 +156,14 @@ impl Inversion {
         }
         let Self { entries, occurrences, .. } = self;
         let begin = occurrences.len();
-        let (mut length, mut place) = (0, 0);
-        let mut each = |text: &str| {
-            let found =
-                |word: &str, place| occurrences.push((vocabulary.number(word.as_bytes()), place));
-            // Of ASCII, folding changes control characters alone, which separate words too.
-            if text.is_ascii() {
-                words.each(text, &mut place, found)
-            } else {
-                words.each(&folded(text), &mut place, found)
-            }
-        };
-        for value in values {
-            each_text(value, &mut length, &mut each)?;
-        }
+        let mut length = 0;
+        words.each(
+            |texts| {
+                let mut add = |text: &str| texts.add(text);
+                values.iter().try_for_each(|value| each_text(value, &mut length, &mut add))
+            },
+            |word, place| occurrences.push((vocabulary.number(word), place)),
+        )?;
         let end = occurrences.len();
         if begin == end {
             return Ok(());
@@ -256,7 +263,7 @@ mod tests {
     use crate::text::text_of;
 
     fn json() -> impl Strategy<Value = String> {
-        let text = "([ -~]{0,9}|\\PC{0,6}|[\u{1}-\u{1F}é日가을الÉ\u{300}\u{200C}]{0,6}){0,3}"
+        let text = "([ -~]{0,9}|\\PC{0,6}|[\u{1}-\u{1F}é日가을الÉ“€я\u{300}\u{200C}]{0,6}){0,3}"
             .prop_map(|text: String| {
                 let mut out = String::new();
                 exact_json::quote(&text, &mut out);

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use rusqlite::Connection;
+use wide::u8x16;
 
 use super::error::SearchError;
 
@@ -16,40 +17,27 @@ pub(super) const TOKENIZER: &str =
 /// The characters in a page. There are 8,704 pages of 32 bytes.
 const PAGE: u32 = 128;
 
-/// A byte that is a small letter or a digit of ASCII.
-const SMALL: u8 = 1;
+/// The bytes that are looked at together.
+pub(super) const BLOCK_BYTES: usize = 64;
 
-/// A byte that is a capital letter of ASCII.
-pub(super) const CAPITAL: u8 = 2;
+/// Returns a bit for each byte of a block, the first lowest: 1 if it is of a word. Capitals are none, and all that is not ASCII is.
+pub(super) fn letters_of(block: &[u8; BLOCK_BYTES]) -> u64 {
+    let (parts, _) = block.as_chunks();
+    parts
+        .iter()
+        .rev()
+        .fold(0, |letters, part| letters << u8x16::LANES | u64::from(letters_in(*part)))
+}
 
-/// A byte that separates words. Other kinds that end a run of ASCII are greater.
-pub(super) const SEPARATOR: u8 = 4;
-
-/// A byte of a character outside of ASCII.
-pub(super) const OTHER: u8 = 8;
-
-/// The kind of each byte.
-const KINDS: [u8; 256] = {
-    let (mut kinds, mut byte) = ([OTHER; 256], 0_u8);
-    let mut places = kinds.as_mut_slice();
-    while let Some((kind, after)) = places.split_first_mut()
-        && byte < 128
-    {
-        *kind = match byte {
-            b'0'..=b'9' | b'a'..=b'z' => SMALL,
-            b'A'..=b'Z' => CAPITAL,
-            _ => SEPARATOR,
-        };
-        (places, byte) = (after, byte + 1);
-    }
-    kinds
-};
-
-/// Returns the kind of a byte.
-#[inline]
-#[expect(clippy::indexing_slicing, reason = "a byte is below 256")]
-pub(super) fn kind(byte: u8) -> u8 {
-    KINDS[usize::from(byte)]
+fn letters_in(part: [u8; 16]) -> u32 {
+    let part = u8x16::new(part);
+    let is_among = |first: u8, last: u8| {
+        let from_first = part - u8x16::splat(first);
+        from_first.min(u8x16::splat(last - first)).cmp_eq(from_first)
+    };
+    // The mask is of the highest bits, which ASCII has not.
+    let is_letter = part | is_among(b'a', b'z') | is_among(b'0', b'9');
+    is_letter.move_mask().cast_unsigned()
 }
 
 /// The characters of words, as far as texts had them.
@@ -134,18 +122,32 @@ mod tests {
         let mut letters = Letters::new().unwrap();
         for byte in 0..128_u8 {
             let c = char::from(byte);
-            let letter = letters.of(c).unwrap();
-            let expected = match letter {
-                None => SEPARATOR,
-                Some(letter) if letter == c => SMALL,
-                Some(letter) => {
-                    assert_eq!(letter, c.to_ascii_lowercase());
-                    CAPITAL
-                }
-            };
-            assert_eq!(kind(byte), expected, "{c:?}");
+            let expected = letters.of(c).unwrap();
+            let small = byte.to_ascii_lowercase();
+            let is_of_word = letters_of(&[small; BLOCK_BYTES]) == u64::MAX;
+            assert_eq!(is_of_word.then_some(char::from(small)), expected, "{c:?}");
         }
-        assert!((128..=255).all(|byte| kind(byte) == OTHER));
+    }
+
+    #[test]
+    fn a_block_has_a_bit_for_each_byte() {
+        for at in 0..BLOCK_BYTES {
+            for byte in 0..=u8::MAX {
+                let mut block = [b' '; BLOCK_BYTES];
+                block[at] = byte;
+                let is_letter =
+                    byte.is_ascii_lowercase() || byte.is_ascii_digit() || !byte.is_ascii();
+                assert_eq!(letters_of(&block), u64::from(is_letter) << at, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_letter_becomes_a_separator_of_ascii() {
+        let mut letters = Letters::new().unwrap();
+        for c in ('\u{80}'..'\u{10000}').filter_map(|c| letters.of(c).unwrap()) {
+            assert!(!c.is_ascii() || c.is_ascii_lowercase(), "{c:?}");
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@
 
 use std::cell::RefCell;
 
+use exact_json::tokens::run_before;
+
 use super::error::SearchError;
 use super::fold::folded;
-use super::letters::{CAPITAL, Letters, OTHER, SEPARATOR, kind};
+use super::letters::{BLOCK_BYTES, Letters, letters_of};
 use super::query::Query;
 
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
@@ -15,15 +17,21 @@ pub const WORDS_VERSION: i64 = 1;
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
 
+const SPACES: &str = match str::from_utf8(&[b' '; BLOCK_BYTES]) {
+    Ok(spaces) => spaces,
+    Err(_) => "",
+};
+
 /// Tokenizer of texts.
 #[derive(Debug)]
-pub struct Words(RefCell<Scanner>);
+pub struct Words(RefCell<Texts>);
 
-/// What the tokenizer has learnt, and the word that it makes.
+/// Texts whose words are cut together, a block of bytes at a time.
 #[derive(Debug)]
-struct Scanner {
+pub(super) struct Texts {
     letters: Letters,
-    word: String,
+    /// All of them. Outside of ASCII it has letters alone, as they are in words.
+    all: String,
 }
 
 /// A word at its place in a text, from 1.
@@ -63,57 +71,98 @@ impl Phrase {
     }
 }
 
-impl Scanner {
-    /// Gives each word of a folded text.
-    fn each(&mut self, text: &str, mut each: impl FnMut(&str)) -> Result<(), SearchError> {
-        let mut rest = text;
-        while !rest.is_empty() {
-            let mut seen = 0;
-            let is_end = |byte: &u8| {
-                seen |= kind(*byte);
-                seen >= SEPARATOR
-            };
-            let end = rest.as_bytes().iter().position(is_end);
-            let (run, behind) =
-                rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or((rest, ""));
-            if seen & OTHER != 0 {
-                rest = self.mixed(run, behind)?;
-            } else if seen & CAPITAL != 0 {
-                self.word.clear();
-                self.word.push_str(run);
-                self.word.make_ascii_lowercase();
-                rest = behind.get(1..).unwrap_or_default();
-            } else {
-                if !run.is_empty() {
-                    each(run);
-                }
-                rest = behind.get(1..).unwrap_or_default();
-                continue;
-            }
-            if !self.word.is_empty() {
-                each(&self.word);
-            }
+impl Texts {
+    /// Adds a text.
+    pub(super) fn add(&mut self, text: &str) -> Result<(), SearchError> {
+        // Control characters separate words, whether they are folded or not.
+        if text.is_ascii() {
+            self.all.push_str(text);
+        } else {
+            self.add_folded(&folded(text))?;
         }
+        self.all.push(' ');
         Ok(())
     }
 
-    /// Makes the word that begins with a run of ASCII and goes on outside of ASCII. Returns what is behind it.
-    fn mixed<'a>(&mut self, run: &str, rest: &'a str) -> Result<&'a str, SearchError> {
-        self.word.clear();
-        self.word.push_str(run);
-        self.word.make_ascii_lowercase();
-        for (at, c) in rest.char_indices() {
-            let letter = if c.is_ascii() {
-                c.is_ascii_alphanumeric().then(|| c.to_ascii_lowercase())
-            } else {
-                self.letters.of(c)?
-            };
-            match letter {
-                Some(letter) => self.word.push(letter),
-                None => return Ok(rest.get(at + c.len_utf8()..).unwrap_or_default()),
+    /// Adds a folded text; words go on in the next one.
+    fn add_folded(&mut self, text: &str) -> Result<(), SearchError> {
+        let mut rest = text;
+        loop {
+            let (run, others) = rest.split_at(run_before(rest.as_bytes(), |byte| !byte.is_ascii()));
+            self.all.push_str(run);
+            let mut chars = others.chars();
+            loop {
+                rest = chars.as_str();
+                match chars.next() {
+                    Some(c) if c.is_ascii() => break,
+                    Some(c) => self.all.push(self.letters.of(c)?.unwrap_or(' ')),
+                    None => return Ok(()),
+                }
             }
         }
-        Ok("")
+    }
+
+    /// Gives each word with its place, from 0.
+    fn cut(&mut self, mut each: impl FnMut(Spelled<'_>, u32)) {
+        self.all.make_ascii_lowercase();
+        // They end the last word, and fill the last block.
+        self.all.push_str(SPACES);
+        let bytes = self.all.as_bytes();
+        let (mut begin, mut place, mut goes_on) = (0, 0, 0);
+        for (block, at) in bytes.as_chunks().0.iter().zip((0..).step_by(BLOCK_BYTES)) {
+            let letters = letters_of(block);
+            let before = letters << 1 | goes_on;
+            let (mut begins, mut ends) = (Places(letters & !before), Places(before & !letters));
+            if goes_on == 0 {
+                begin = at + begins.next();
+            }
+            goes_on = letters >> (BLOCK_BYTES - 1);
+            while ends.0 != 0 {
+                let length = at + ends.next() - begin;
+                if length <= WORD_BYTES_MAX
+                    && let Some(spelled) = Spelled::of(bytes, begin, length)
+                {
+                    each(spelled, place);
+                }
+                place += 1;
+                begin = at + begins.next();
+            }
+        }
+    }
+}
+
+/// Places within a block, each as a bit.
+struct Places(u64);
+
+impl Places {
+    /// Takes the first one; the end of the block if there is none.
+    fn next(&mut self) -> usize {
+        let first = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.wrapping_sub(1);
+        first
+    }
+}
+
+/// A word as it is spelled, with what is behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spelled<'a> {
+    /// Its first eight bytes as a number. Zeros, which no word has, fill a shorter one.
+    pub(super) first: u64,
+    pub(super) length: usize,
+    rest: &'a [u8],
+}
+
+impl<'a> Spelled<'a> {
+    #[inline]
+    fn of(bytes: &'a [u8], begin: usize, length: usize) -> Option<Self> {
+        let rest = bytes.get(begin..)?;
+        let first = u64::from_be_bytes(*rest.first_chunk()?);
+        let behind = if length > 8 { 0 } else { 64 - 8 * length };
+        Some(Self { first: first >> behind << behind, length, rest })
+    }
+
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.rest.get(..self.length).unwrap_or_default()
     }
 }
 
@@ -124,7 +173,7 @@ impl Words {
     ///
     /// [`SearchError`] if SQLite fails.
     pub fn new() -> Result<Self, SearchError> {
-        Ok(Self(RefCell::new(Scanner { letters: Letters::new()?, word: String::new() })))
+        Ok(Self(RefCell::new(Texts { letters: Letters::new()?, all: String::new() })))
     }
 
     /// Returns the words of a text, in order.
@@ -138,25 +187,27 @@ impl Words {
 
     fn of_folded(&self, text: &str) -> Result<Vec<Word>, SearchError> {
         let mut words = Vec::new();
-        self.each(text, &mut 0, |word, place| {
-            words.push(Word { text: word.to_owned(), place: place.saturating_add(1) });
-        })?;
+        self.each(
+            |texts| texts.add_folded(text),
+            |word, place| {
+                let text = String::from_utf8_lossy(word.bytes()).into_owned();
+                words.push(Word { text, place: place.saturating_add(1) });
+            },
+        )?;
         Ok(words)
     }
 
-    /// Gives each word of a folded text in order with its place. The first one has the place `next`, which goes on.
+    /// Gives each word of the texts that `gather` adds in order, with its place from 0.
     pub(super) fn each(
         &self,
-        text: &str,
-        next: &mut u32,
-        mut each: impl FnMut(&str, u32),
+        gather: impl FnOnce(&mut Texts) -> Result<(), SearchError>,
+        each: impl FnMut(Spelled<'_>, u32),
     ) -> Result<(), SearchError> {
-        self.0.borrow_mut().each(text, |word| {
-            if word.len() <= WORD_BYTES_MAX {
-                each(word, *next);
-            }
-            *next += 1;
-        })
+        let mut texts = self.0.borrow_mut();
+        texts.all.clear();
+        gather(&mut texts)?;
+        texts.cut(each);
+        Ok(())
     }
 
     /// Returns the words of a query, each phrase once.
@@ -193,6 +244,7 @@ mod tests {
 
     use super::*;
     use crate::letters::TOKENIZER;
+    use crate::segment::merge::beginning;
 
     #[test]
     fn words_are_those_of_the_index() {
@@ -212,11 +264,33 @@ mod tests {
     fn words_have_their_places_and_long_ones_none() {
         let words = Words::new().unwrap();
         let mut all = Vec::new();
-        let text = format!("b a {} B", "x".repeat(WORD_BYTES_MAX + 1));
-        let mut next = 7;
-        words.each(&text, &mut next, |word, place| all.push((word.to_owned(), place))).unwrap();
-        assert_eq!(all, [("b", 7), ("a", 8), ("b", 10)].map(|(word, at)| (word.to_owned(), at)));
-        assert_eq!(next, 11);
+        let long = "x".repeat(WORD_BYTES_MAX + 1);
+        let texts = ["b a", &long, &long[1..], "B"];
+        words
+            .each(
+                |to| texts.iter().try_for_each(|text| to.add(text)),
+                |word, place| {
+                    assert_eq!(word.first, beginning(word.bytes()));
+                    all.push((word.bytes().to_owned(), place));
+                },
+            )
+            .unwrap();
+        let expected = [("b", 0), ("a", 1), (&long[1..], 3), ("b", 4)];
+        assert_eq!(all, expected.map(|(word, at)| (word.as_bytes().to_owned(), at)));
+    }
+
+    #[test]
+    fn words_may_begin_and_end_anywhere_in_a_block() {
+        let words = Words::new().unwrap();
+        for before in 0..BLOCK_BYTES {
+            for length in [1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129] {
+                let word = "x".repeat(length);
+                let text = format!("{}{word}.Y", ".".repeat(before));
+                let found = words.of(&text).unwrap();
+                let expected = [(word, 1), ("y".to_owned(), 2)];
+                assert_eq!(found, expected.map(|(text, place)| Word { text, place }));
+            }
+        }
     }
 
     /// Returns the words of a folded text as SQLite's tokenizer makes them.
