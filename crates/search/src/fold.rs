@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use caseless::Caseless as _;
+use exact_json::tokens::run_before;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::canonical_combining_class;
 
@@ -90,9 +91,32 @@ pub(super) fn is_between_words(c: char) -> bool {
     c.is_whitespace() || c.is_ascii_punctuation() || c == GAP
 }
 
-/// Returns true for a character that folding leaves as it is: Chinese characters and syllables of Korean.
+/// Returns true for a character that folding surely leaves as it is. It is looked up in no table of Unicode's.
 const fn is_folded(c: char) -> bool {
-    is_syllable(c) || matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}')
+    is_syllable(c)
+        || matches!(c,
+            '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' // Chinese characters
+            | '–'..='―' | '‘'..='•' | '₩'..='₿' // dashes, quotation marks, currencies
+            | 'а'..='и' | 'к'..='я' // Cyrillic
+            | 'α'..='ρ' | 'σ'..='ω' // Greek
+            | '\u{5D0}'..='\u{5EA}' // Hebrew
+            | '\u{627}'..='\u{63A}' | '\u{641}'..='\u{64A}' // Arabic
+            | '\u{904}'..='\u{928}' | '\u{92A}'..='\u{930}' | '\u{935}'..='\u{939}' | '\u{93E}'..='\u{94C}' // Devanagari
+            | '\u{E01}'..='\u{E32}' | '\u{E34}'..='\u{E37}' | '\u{E40}'..='\u{E46}' // Thai
+            | '\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}') // Hiragana, Katakana
+}
+
+/// Returns true for a text in which folding changes at most control characters.
+pub(super) fn is_plain(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        let ascii = run_before(rest.as_bytes(), |byte| !byte.is_ascii());
+        let mut chars = rest[ascii..].chars();
+        match chars.next() {
+            Some(c) if is_folded(c) && !is_word_alone(c) => rest = chars.as_str(),
+            other => return other.is_none(),
+        }
+    }
 }
 
 /// Returns true for a character that belongs to the one before it.
@@ -163,7 +187,7 @@ impl Folding {
         self.folded.text.reserve(text.len());
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let same = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+            let same = run_before(rest.as_bytes(), |byte| !byte.is_ascii());
             if same > 0 {
                 self.add_ascii(&rest[..same], at);
                 at += same;
@@ -182,7 +206,7 @@ impl Folding {
             self.gap();
         }
         self.begin(at..at + text.len(), text.len());
-        if text.bytes().any(|byte| byte.is_ascii_control()) {
+        if run_before(text.as_bytes(), |byte| byte.is_ascii_control()) < text.len() {
             let without = text.chars().map(|c| if c.is_control() { ' ' } else { c });
             self.folded.text.extend(without);
         } else {
@@ -376,6 +400,22 @@ mod tests {
         assert_eq!(folded.original(&(0..folded.text.len())), 0..text.len());
     }
 
+    #[test]
+    fn characters_that_are_folded_stay_as_they_are() {
+        for c in ('\u{80}'..=char::MAX).filter(|c| is_folded(*c)) {
+            let mut folding = Folding::default();
+            folding.take_apart(&c.to_string());
+            assert_eq!(folding.letter, c.to_string());
+            // Of these the base is another one, which no accent asks for.
+            assert!(folding.base == c || is_syllable(c) || matches!(c, '\u{3041}'..='\u{30FA}'));
+            assert!(!c.is_control() && !goes_on(c));
+        }
+    }
+
+    /// Characters that folding leaves as they are, and some that it does not.
+    const MIXED: &str =
+        "[ -~€“”’–…«а-яα-ωא-תآ-ي\\u{904}-\\u{94D}ก-ูア日가é\\u{200C}\\u{1}\\u{7F}\\u{301}]{0,12}";
+
     proptest! {
         #[test]
         fn normal_forms_of_a_text_fold_to_one(text in "[\\PCa-zé가-힣ㄱ-ㅎ\\u{300}-\\u{345}\\u{1100}-\\u{11FF}]{0,24}") {
@@ -383,6 +423,12 @@ mod tests {
             let form = |text: String| folded(&text).to_ascii_lowercase();
             let one = form(text.nfc().collect());
             prop_assert_eq!(&form(text.nfd().collect()), &one);
+        }
+
+        #[test]
+        fn a_plain_text_changes_its_control_characters_alone(text in MIXED) {
+            let without_control = text.replace(char::is_control, " ");
+            prop_assert!(!is_plain(&text) || folded(&text) == without_control);
         }
 
         #[test]

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use exact_json::tokens::run_before;
 
 use super::error::SearchError;
-use super::fold::folded;
+use super::fold::{folded, is_plain};
 use super::letters::{BLOCK_BYTES, Letters, letters_of};
 use super::query::Query;
 
@@ -77,6 +77,8 @@ impl Texts {
         // Control characters separate words, whether they are folded or not.
         if text.is_ascii() {
             self.all.push_str(text);
+        } else if is_plain(text) {
+            self.add_folded(text)?;
         } else {
             self.add_folded(&folded(text))?;
         }
