@@ -44,11 +44,11 @@ fn letters_in(part: [u8; 16]) -> u32 {
 #[derive(Debug)]
 pub(super) struct Letters {
     tokenizer: Connection,
-    pages: HashMap<u32, Page>,
+    pages: Vec<Page>,
+    /// For each page its place in `pages`, from 1; 0 if the tokenizer was not asked about it.
+    places: Vec<u16>,
     /// Characters that become others.
     changed: HashMap<char, char>,
-    /// The page of the last character: the next one is likely to be in it too.
-    last: (u32, Page),
 }
 
 /// The characters of a page, each as a bit.
@@ -66,18 +66,18 @@ impl Letters {
             "CREATE VIRTUAL TABLE texts USING fts5(text, content = '', {TOKENIZER});
              CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance);"
         ))?;
-        let (pages, changed) = (HashMap::new(), HashMap::new());
-        Ok(Self { tokenizer, pages, changed, last: (u32::MAX, Page::default()) })
+        let places = vec![0; char::MAX as usize / PAGE as usize + 1];
+        Ok(Self { tokenizer, pages: Vec::new(), places, changed: HashMap::new() })
     }
 
     /// Returns what a character becomes in a word; `None` if it separates words.
     pub(super) fn of(&mut self, c: char) -> Result<Option<char>, SearchError> {
-        let (page, bit) = (u32::from(c) / PAGE, 1 << (u32::from(c) % PAGE));
-        if page != self.last.0 {
-            let known = self.pages.get(&page).copied();
-            self.last = (page, known.map_or_else(|| self.learn(page), Ok)?);
-        }
-        let (_, page) = self.last;
+        let (number, bit) = (u32::from(c) / PAGE, 1 << (u32::from(c) % PAGE));
+        let place = self.places.get(number as usize).copied().unwrap_or_default();
+        let page = match self.pages.get(usize::from(place).wrapping_sub(1)) {
+            Some(page) => *page,
+            None => self.learn(number)?,
+        };
         if page.of_words & bit == 0 {
             return Ok(None);
         }
@@ -108,7 +108,11 @@ impl Letters {
                 self.changed.insert(c, term);
             }
         }
-        self.pages.insert(number, page);
+        self.pages.push(page);
+        if let Some(place) = self.places.get_mut(number as usize) {
+            // There are fewer pages than numbers of two bytes.
+            *place = u16::try_from(self.pages.len()).unwrap_or_default();
+        }
         Ok(page)
     }
 }
