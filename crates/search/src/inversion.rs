@@ -211,7 +211,7 @@ impl Inversion {
                 *next += 1;
             }
         }
-        let (mut writer, mut places, mut begin) = (SegmentWriter::default(), Vec::new(), 0);
+        let (mut writer, mut begin) = (SegmentWriter::default(), 0);
         for number in numbers {
             let end = order.next.get_mut(number as usize).map_or(0, std::mem::take) as usize;
             let word = vocabulary.word(number);
@@ -219,9 +219,7 @@ impl Inversion {
             let of_word: &[(u32, u32)] = by_word.get(begin..end).unwrap_or_default();
             for of_one in of_word.chunk_by(|a, b| a.0 == b.0) {
                 let Some((document, _)) = of_one.first() else { continue };
-                places.clear();
-                places.extend(of_one.iter().map(|(_, place)| *place));
-                writer.add(word, *document, &places);
+                writer.add(word, *document, of_one.iter().map(|(_, place)| *place));
             }
             writer.end(word);
             begin = end;

@@ -213,7 +213,7 @@ mod tests {
         for (word, number) in [("a", 1), ("often", usize::MAX)] {
             writer.begin();
             for (one, places) in postings.documents().take(number) {
-                writer.add(word.as_bytes(), one.document, places);
+                writer.add(word.as_bytes(), one.document, places.iter().copied());
             }
             writer.end(word.as_bytes());
         }

@@ -47,7 +47,18 @@ const NUMBER_BYTES_MAX: u32 = 10;
 
 /// Adds a number to bytes.
 #[inline]
-pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, number: u64) {
+    // Most are of one byte.
+    let [low, ..] = number.to_le_bytes();
+    if number >> BITS == 0 { out.push(low) } else { put_long(out, number) }
+}
+
+#[inline(never)]
+fn put_long(out: &mut Vec<u8>, mut number: u64) {
+    let ([low, ..], [high, ..]) = (number.to_le_bytes(), (number >> BITS).to_le_bytes());
+    if number >> (2 * BITS) == 0 {
+        return out.extend_from_slice(&[low | 0x80, high]);
+    }
     while number >> BITS > 0 {
         let [low, ..] = number.to_le_bytes();
         out.push(low | 0x80);
@@ -60,31 +71,35 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
 /// Takes a number from the beginning of bytes.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, SearchError> {
-    // Most are of one byte.
-    if let Some((byte, rest)) = bytes.split_first()
-        && *byte < 0x80
-    {
-        *bytes = rest;
-        return Ok(u64::from(*byte));
-    }
-    take_long(bytes)
+    // Most are of one byte, and nearly all others of two.
+    let (number, rest) = match *bytes {
+        [byte @ 0..0x80, rest @ ..] => (u64::from(*byte), rest),
+        [low, high @ 0..0x80, rest @ ..] => {
+            (u64::from(low & 0x7F) | u64::from(*high) << BITS, rest)
+        }
+        long => taken(long).ok_or_else(|| SearchError::Damaged)?,
+    };
+    *bytes = rest;
+    Ok(number)
 }
 
+/// Returns a number of any length, and the bytes behind it.
 #[inline(never)]
-fn take_long(bytes: &mut &[u8]) -> Result<u64, SearchError> {
-    let mut number = 0;
+fn taken(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut number, mut rest) = (0, bytes);
     for at in 0..NUMBER_BYTES_MAX {
-        let (byte, rest) = bytes.split_first().ok_or_else(|| SearchError::Damaged)?;
-        *bytes = rest;
+        let (byte, behind) = rest.split_first()?;
+        rest = behind;
         number |= u64::from(byte & 0x7F) << (at * BITS);
         if byte & 0x80 == 0 {
-            return Ok(number);
+            return Some((number, rest));
         }
     }
-    Err(SearchError::Damaged)
+    None
 }
 
 /// Takes a number that fits into 32 bits.
+#[inline]
 pub(crate) fn take_small(bytes: &mut &[u8]) -> Result<u32, SearchError> {
     u32::try_from(take(bytes)?).map_err(|_| SearchError::Damaged)
 }
@@ -169,12 +184,25 @@ fn number_of(bytes: &mut &[u8]) -> Result<usize, SearchError> {
 }
 
 /// Takes the number of the document after another one, and the number of its places.
+#[inline]
 fn head(bytes: &mut &[u8], before: u32) -> Result<(u32, u32), SearchError> {
     let head = take(bytes)?;
     let distance = u32::try_from(head >> 1).map_err(|_| SearchError::Damaged)?;
     let document = before.checked_add(distance).ok_or_else(|| SearchError::Damaged)?;
     let count = if head & 1 == 0 { 1 } else { take_small(bytes)? };
     Ok((document, count))
+}
+
+/// Goes past the heads of so many documents. Returns how far the last document is, and the number of their places.
+fn skip_heads(bytes: &mut &[u8], number: usize) -> Result<(u32, u64), SearchError> {
+    let (mut rest, mut distance, mut count) = (*bytes, 0_u64, 0_u64);
+    for _ in 0..number {
+        let head = take(&mut rest)?;
+        distance = distance.saturating_add(head >> 1);
+        count += if head & 1 == 0 { 1 } else { u64::from(take_small(&mut rest)?) };
+    }
+    *bytes = rest;
+    Ok((u32::try_from(distance).map_err(|_| SearchError::Damaged)?, count))
 }
 
 impl List {
@@ -199,12 +227,12 @@ impl List {
     }
 
     /// Adds a document with the places of the word in it.
-    pub(crate) fn add(&mut self, document: u32, places: &[u32]) {
+    pub(crate) fn add(&mut self, document: u32, places: impl ExactSizeIterator<Item = u32>) {
         self.head(document, u32::try_from(places.len()).unwrap_or(u32::MAX));
         let mut before = 0;
         for place in places {
             put(&mut self.places, u64::from(place - before));
-            before = *place;
+            before = place;
         }
     }
 
@@ -235,27 +263,20 @@ impl List {
         if number == 0 {
             return Ok(0);
         }
-        let (mut document, first_count) = head(&mut bytes, 0)?;
-        let renumbered =
-            |document: u32| document.checked_add(offset).ok_or_else(|| SearchError::Damaged);
-        let first = renumbered(document)?;
+        let (first, first_count) = head(&mut bytes, offset)?;
         // The bytes of a damaged segment may pass for others.
         if first < self.last {
             return Err(SearchError::Damaged);
         }
         self.head(first, first_count);
-        let (heads, mut count) = (bytes, u64::from(first_count));
-        for _ in 1..number {
-            let of_one;
-            (document, of_one) = head(&mut bytes, document)?;
-            count += u64::from(of_one);
-        }
-        let (heads, _) = heads.split_at(heads.len() - bytes.len());
+        let mut rest = bytes;
+        let (distance, count) = skip_heads(&mut rest, number - 1)?;
+        let (heads, places) = bytes.split_at(bytes.len() - rest.len());
         self.heads.extend_from_slice(heads);
-        self.places.extend_from_slice(bytes);
+        self.places.extend_from_slice(places);
         self.documents += number as u64 - 1;
-        self.last = renumbered(document)?;
-        Ok(count)
+        self.last = first.checked_add(distance).ok_or_else(|| SearchError::Damaged)?;
+        Ok(u64::from(first_count) + count)
     }
 
     fn join_some(&mut self, bytes: &[u8], numbers: &[Option<u32>]) -> Result<u64, SearchError> {
@@ -267,7 +288,7 @@ impl List {
                 if number < self.last {
                     return Err(SearchError::Damaged);
                 }
-                self.add(number, places);
+                self.add(number, places.iter().copied());
                 count += places.len() as u64;
             }
         }
@@ -298,7 +319,9 @@ mod tests {
     /// Returns the bytes of a list.
     fn encoded(postings: &Postings) -> Vec<u8> {
         let mut list = List::default();
-        postings.documents().for_each(|(one, places)| list.add(one.document, places));
+        postings
+            .documents()
+            .for_each(|(one, places)| list.add(one.document, places.iter().copied()));
         bytes_of(&list)
     }
 

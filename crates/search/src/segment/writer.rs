@@ -41,10 +41,15 @@ impl SegmentWriter {
     }
 
     /// Adds a document of the word.
-    pub(crate) fn add(&mut self, word: &[u8], document: u32, places: &[u32]) {
+    pub(crate) fn add(
+        &mut self,
+        word: &[u8],
+        document: u32,
+        places: impl ExactSizeIterator<Item = u32>,
+    ) {
         self.fit(word, HEAD_BYTES + 2 * places.len());
-        self.list.add(document, places);
         self.words += places.len() as u64;
+        self.list.add(document, places);
     }
 
     /// Adds a list of the word of another segment.
