@@ -6,25 +6,34 @@ use crate::error::SearchError;
 /// The bytes of a checksum.
 const CHECKSUM_BYTES: usize = 4;
 
-/// The usual bytes of the numbers before a word and a list.
-const NUMBERS_BYTES: usize = 8;
+/// The size to which a block grows. Two rows fill a page.
+pub(super) const BLOCK_BYTES: usize = 1960;
+
+/// The most bytes of the numbers before a word and a list, and of a checksum.
+const NUMBERS_BYTES: usize = 32;
 
 /// A block that is being filled.
 #[derive(Default)]
 pub(super) struct Block {
-    pub(super) first: Vec<u8>,
+    first: Vec<u8>,
     last: Vec<u8>,
-    pub(super) data: Vec<u8>,
+    data: Vec<u8>,
 }
 
 impl Block {
+    /// Returns the number of bytes.
+    pub(super) const fn size(&self) -> usize {
+        self.data.len()
+    }
+
     /// Adds the next word.
     pub(super) fn add(&mut self, word: &[u8], list: &List) {
-        let shared = self.last.iter().zip(word).take_while(|(a, b)| a == b).count();
         if self.data.is_empty() {
             word.clone_into(&mut self.first);
+            // Room for all of it at once, and for its checksum.
+            self.data.reserve(BLOCK_BYTES.max(word.len() + list.size()) + NUMBERS_BYTES);
         }
-        self.data.reserve(word.len() + list.size() + NUMBERS_BYTES);
+        let shared = self.last.iter().zip(word).take_while(|(a, b)| a == b).count();
         put(&mut self.data, shared as u64);
         let (_, rest) = word.split_at(shared);
         put(&mut self.data, rest.len() as u64);
@@ -32,6 +41,13 @@ impl Block {
         list.write(&mut self.data);
         self.last.truncate(shared);
         self.last.extend_from_slice(rest);
+    }
+
+    /// Ends the block if it has a word, and begins the next one.
+    pub(super) fn end(&mut self, part: i64) -> Option<Row> {
+        self.last.clear();
+        let (first, data) = (std::mem::take(&mut self.first), std::mem::take(&mut self.data));
+        (!data.is_empty()).then_some(Row { first, part, data })
     }
 }
 

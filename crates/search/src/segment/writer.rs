@@ -2,14 +2,11 @@
 
 use rusqlite::{Connection, params};
 
-use super::block::{Block, Row, sealed};
+use super::block::{BLOCK_BYTES, Block, Row, sealed};
 use super::part::{DOCUMENTS_IN_PART, Filed, Part};
 use super::part_id;
 use super::postings::{List, Numbers};
 use crate::error::SearchError;
-
-/// The size to which a block grows. Two rows fill a page.
-const BLOCK_BYTES: usize = 1960;
 
 /// The most bytes of a document in a list besides its places, of which each has two if the text is not very long.
 const HEAD_BYTES: usize = 8;
@@ -77,10 +74,8 @@ impl SegmentWriter {
 
     /// Makes a block of the list alone.
     fn end_list(&mut self, word: &[u8]) {
-        let mut block = Block::default();
-        block.add(word, &self.list);
-        let part = 1 + i64::from(self.list.first());
-        self.blocks.push(Row { first: block.first, part, data: block.data });
+        self.block.add(word, &self.list);
+        self.blocks.extend(self.block.end(1 + i64::from(self.list.first())));
         self.list.clear();
     }
 
@@ -92,7 +87,7 @@ impl SegmentWriter {
         if self.is_often {
             return self.end_list(word);
         }
-        let filled = self.block.data.len();
+        let filled = self.block.size();
         if filled > 0 && filled + word.len() + self.list.size() > BLOCK_BYTES {
             self.end_block();
         }
@@ -100,10 +95,7 @@ impl SegmentWriter {
     }
 
     fn end_block(&mut self) {
-        let Block { first, data, .. } = std::mem::take(&mut self.block);
-        if !data.is_empty() {
-            self.blocks.push(Row { first, part: 0, data });
-        }
+        self.blocks.extend(self.block.end(0));
     }
 
     /// Ends the segment with its documents.
