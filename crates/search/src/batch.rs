@@ -10,7 +10,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::SearchError;
-use super::inversion::{Inversion, Vocabulary};
+use super::inversion::{Corpus, Inversion};
 use super::log_key::log_key;
 use super::segment::SegmentReader;
 use super::segment::merge::merged;
@@ -77,7 +77,7 @@ type Log = (SessionKey, String);
 pub struct Batch<'a> {
     connection: &'a Connection,
     words: &'a Words,
-    vocabulary: Vocabulary,
+    corpus: &'a mut Corpus,
     sessions: HashMap<SessionName, SessionKey>,
     logs: BTreeMap<(SessionKey, LogName), OfLog>,
     /// The last segment's number, once it is known.
@@ -94,10 +94,14 @@ struct OfLog {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(connection: &'a Connection, words: &'a Words) -> Self {
-        let (vocabulary, last_segment) = (Vocabulary::default(), None);
+    pub(super) fn new(
+        connection: &'a Connection,
+        words: &'a Words,
+        corpus: &'a mut Corpus,
+    ) -> Self {
+        corpus.clear();
         let (sessions, logs) = (HashMap::new(), BTreeMap::new());
-        Self { connection, words, vocabulary, sessions, logs, last_segment }
+        Self { connection, words, corpus, sessions, logs, last_segment: None }
     }
 
     /// Returns the key of a session, which is empty if it is new.
@@ -206,11 +210,11 @@ impl<'a> Batch<'a> {
     pub fn put(&mut self, key: SessionKey, document: Document<'_>) -> Result<(), SearchError> {
         let Document { log, seq: Seq(seq), at, agent, values } = document;
         self.log(key, log)?;
-        let Self { words, vocabulary, logs, .. } = self;
+        let Self { words, corpus, logs, .. } = self;
         let Some(log) = logs.get_mut(&(key, log.clone())) else { return Ok(()) };
         log.remove_stored(seq, seq);
         let agent = agent.map_or("", AgentName::as_str);
-        log.inversion.put(seq, at.0, agent, values, words, vocabulary)
+        log.inversion.put(seq, at.0, agent, values, words, corpus)
     }
 
     /// Deletes a segment. Its words leave the file's log with the next pass over what is untidy.
@@ -229,9 +233,9 @@ impl<'a> Batch<'a> {
 
     /// Writes what is under way.
     pub(super) fn finish(&mut self) -> Result<(), SearchError> {
-        let mut order = self.vocabulary.order();
+        self.corpus.sort();
         for log in std::mem::take(&mut self.logs).into_values() {
-            let fresh = log.inversion.finish(&self.vocabulary, &mut order);
+            let fresh = log.inversion.finish(self.corpus);
             self.write(&log.key, log.segments, fresh)?;
         }
         if let Some(last) = self.last_segment {

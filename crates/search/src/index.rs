@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::batch::{Batch, Position, SessionKey};
 use super::error::SearchError;
+use super::inversion::Corpus;
 use super::log_key::log_of;
 use super::matching::Matching;
 use super::query::Query;
@@ -54,11 +55,12 @@ pub struct Index {
     readers: Mutex<Readers>,
 }
 
-/// The writing connection, and the tokenizer of texts.
+/// The writing connection, the tokenizer of texts, and room for their words.
 #[derive(Debug)]
 struct Writer {
     connection: Connection,
     words: Words,
+    corpus: Corpus,
 }
 
 /// Idle connections for queries.
@@ -124,8 +126,9 @@ impl Index {
     }
 
     fn of(path: &Path, connection: Connection) -> Result<Self, SearchError> {
-        let writer = Mutex::new(Writer { connection, words: Words::new()? });
-        Ok(Self { path: path.to_owned(), writer, readers: Mutex::default() })
+        let writer = Writer { connection, words: Words::new()?, corpus: Corpus::default() };
+        let (writer, readers) = (Mutex::new(writer), Mutex::default());
+        Ok(Self { path: path.to_owned(), writer, readers })
     }
 
     /// Closes the file for writing, and for queries that come. The last connection that can write removes the log by its
@@ -175,22 +178,24 @@ impl Index {
         change: impl FnOnce(&mut Batch<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut writer = self.writer.lock();
-        let Writer { connection, words } = &mut *writer;
+        let Writer { connection, words, corpus } = &mut *writer;
         let transaction = connection.transaction().map_err(SearchError::from)?;
-        let mut batch = Batch::new(&transaction, words);
+        let mut batch = Batch::new(&transaction, words, corpus);
         change(&mut batch)?;
         batch.finish()?;
         transaction.commit().map_err(SearchError::from)?;
         Ok(())
     }
 
-    /// Frees the pages of the file that the writing connection keeps in memory.
+    /// Frees what writing keeps in memory: pages of the file, and room for words.
     ///
     /// # Errors
     ///
     /// [`SearchError`] if SQLite cannot.
     pub fn rest(&self) -> Result<(), SearchError> {
-        Ok(self.writer.lock().connection.release_memory()?)
+        let mut writer = self.writer.lock();
+        writer.corpus = Corpus::default();
+        Ok(writer.connection.release_memory()?)
     }
 
     /// Returns true if the file has words of entries that were removed, or segments to merge.
@@ -211,9 +216,9 @@ impl Index {
     /// [`SearchError`] if the file cannot be written.
     pub fn tidy(&self) -> Result<bool, SearchError> {
         let mut writer = self.writer.lock();
-        let Writer { connection, words } = &mut *writer;
+        let Writer { connection, words, corpus } = &mut *writer;
         let transaction = connection.transaction()?;
-        let more = Batch::new(&transaction, words).tidy()?;
+        let more = Batch::new(&transaction, words, corpus).tidy()?;
         transaction.commit()?;
         if !more {
             // A query that still reads the log keeps it; the next pass cuts it.

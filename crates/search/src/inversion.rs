@@ -1,6 +1,7 @@
 //! Inversion: the words of entries under way, and in which entries of a log each of them is.
 
 use std::hash::BuildHasher as _;
+use std::ops::Range;
 use std::rc::Rc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -14,9 +15,24 @@ use super::words::{Spelled, Words};
 /// The length of a word that is its first bytes.
 const SHORT_BYTES: usize = 8;
 
-/// The words of all entries under way, each once, by number.
+/// A log with this share of a batch's words takes them from those in order; one with fewer sorts its own.
+const SORTED_SHARE: usize = 16;
+
+/// How many times the words of a batch a table may have room for that is emptied.
+const EMPTIED_TIMES: usize = 16;
+
+/// The words of all entries under way. Its room is used by one batch after the other.
 #[derive(Debug, Default)]
-pub(super) struct Vocabulary {
+pub(super) struct Corpus {
+    vocabulary: Vocabulary,
+    /// The words of one entry after the other, each with its place.
+    occurrences: Vec<(u32, u32)>,
+    order: Order,
+}
+
+/// Words, each once, by number.
+#[derive(Debug, Default)]
+struct Vocabulary {
     bytes: Vec<u8>,
     words: Vec<Span>,
     /// The numbers of words of at most [`SHORT_BYTES`], each with these bytes.
@@ -39,8 +55,6 @@ struct Span {
 #[derive(Debug, Default)]
 pub(super) struct Inversion {
     entries: Vec<Entry>,
-    /// The words of the entries, each with its place.
-    occurrences: Vec<(u32, u32)>,
     last_seq: u64,
 }
 
@@ -48,19 +62,36 @@ pub(super) struct Inversion {
 #[derive(Debug)]
 struct Entry {
     filed: Filed,
-    /// The end of its occurrences.
-    end: usize,
+    /// Its occurrences among those of all.
+    occurrences: Range<usize>,
     /// False once it was replaced or removed.
     is_live: bool,
 }
 
 /// The order of a vocabulary's words, and room to count them, for all logs of a batch.
-#[derive(Debug)]
-pub(super) struct Order {
+#[derive(Debug, Default)]
+struct Order {
+    /// The words in order.
+    sorted: Vec<u32>,
     /// The rank of each word.
     ranks: Vec<u32>,
-    /// For each word, the place of its next occurrence in the log.
+    /// For each word, the place of its next occurrence in the log; zero between two logs.
     next: Vec<u32>,
+    /// The occurrences of a log by words: the document of each, and its place there.
+    by_word: Vec<(u32, u32)>,
+}
+
+impl Corpus {
+    /// Forgets the words, and keeps the room.
+    pub(super) fn clear(&mut self) {
+        self.vocabulary.clear();
+        self.occurrences.clear();
+    }
+
+    /// Sorts the words, once all are there.
+    pub(super) fn sort(&mut self) {
+        self.order.sort(&self.vocabulary);
+    }
 }
 
 impl Vocabulary {
@@ -107,20 +138,19 @@ impl Vocabulary {
         number
     }
 
-    /// Sorts the words.
-    pub(super) fn order(&self) -> Order {
-        let mut sorted: Vec<(u64, u32)> =
-            self.words.iter().zip(0..).map(|(span, number)| (span.begin, number)).collect();
-        sorted.sort_unstable_by(|(a, one), (b, other)| {
-            a.cmp(b).then_with(|| self.word(*one).cmp(self.word(*other)))
-        });
-        let mut ranks = vec![0; sorted.len()];
-        for (rank, (_, number)) in (0..).zip(&sorted) {
-            if let Some(at) = ranks.get_mut(*number as usize) {
-                *at = rank;
-            }
+    fn clear(&mut self) {
+        // To empty a large table takes longer than to fill a small one.
+        let most = EMPTIED_TIMES * self.words.len();
+        if self.short.capacity() > most {
+            self.short = HashTable::new();
         }
-        Order { next: vec![0; ranks.len()], ranks }
+        if self.long.capacity() > most {
+            self.long = HashTable::new();
+        }
+        self.short.clear();
+        self.long.clear();
+        self.words.clear();
+        self.bytes.clear();
     }
 
     fn word(&self, number: u32) -> &[u8] {
@@ -135,6 +165,25 @@ impl Span {
 }
 
 impl Order {
+    fn sort(&mut self, vocabulary: &Vocabulary) {
+        let begins = vocabulary.words.iter().map(|span| span.begin);
+        let mut sorted: Vec<(u64, u32)> = begins.zip(0..).collect();
+        // Few begin alike: numbers alone are compared the fastest.
+        sorted.sort_unstable_by_key(|(begin, _)| *begin);
+        for alike in sorted.chunk_by_mut(|(a, _), (b, _)| a == b).filter(|alike| alike.len() > 1) {
+            alike.sort_unstable_by_key(|(_, number)| vocabulary.word(*number));
+        }
+        self.sorted.clear();
+        self.sorted.extend(sorted.into_iter().map(|(_, number)| number));
+        self.ranks.resize(self.sorted.len(), 0);
+        self.next.resize(self.sorted.len(), 0);
+        for (rank, number) in (0..).zip(&self.sorted) {
+            if let Some(at) = self.ranks.get_mut(*number as usize) {
+                *at = rank;
+            }
+        }
+    }
+
     fn rank(&self, number: u32) -> u32 {
         self.ranks.get(number as usize).copied().unwrap_or(u32::MAX)
     }
@@ -149,12 +198,12 @@ impl Inversion {
         agent: &str,
         values: &[&str],
         words: &Words,
-        vocabulary: &mut Vocabulary,
+        corpus: &mut Corpus,
     ) -> Result<(), SearchError> {
         if seq <= self.last_seq {
             self.remove(seq, seq);
         }
-        let Self { entries, occurrences, .. } = self;
+        let Corpus { vocabulary, occurrences, .. } = corpus;
         let begin = occurrences.len();
         let mut length = 0;
         words.each(
@@ -169,10 +218,10 @@ impl Inversion {
             return Ok(());
         }
         let length = u32::try_from(end - begin).unwrap_or(u32::MAX);
-        let last = entries.last().map(|entry| &entry.filed.agent);
+        let last = self.entries.last().map(|entry| &entry.filed.agent);
         let agent = last.filter(|last| ***last == *agent).map_or_else(|| agent.into(), Rc::clone);
         let filed = Filed { seq, at, agent, class: class_of(length) };
-        entries.push(Entry { filed, end, is_live: true });
+        self.entries.push(Entry { filed, occurrences: begin..end, is_live: true });
         self.last_seq = self.last_seq.max(seq);
         Ok(())
     }
@@ -187,36 +236,25 @@ impl Inversion {
     }
 
     /// Makes a segment of the entries; `None` if there are none.
-    pub(super) fn finish(self, vocabulary: &Vocabulary, order: &mut Order) -> Option<Fresh> {
-        let (mut documents, mut begin, mut live) = (Vec::new(), 0, Vec::new());
-        for Entry { filed, end, is_live } in self.entries {
-            let of_one = self.occurrences.get(begin..end).unwrap_or_default();
-            begin = end;
+    pub(super) fn finish(self, corpus: &mut Corpus) -> Option<Fresh> {
+        let Corpus { vocabulary, occurrences, order } = corpus;
+        let (mut documents, mut live) = (Vec::new(), Vec::new());
+        for Entry { filed, occurrences: of_one, is_live } in self.entries {
             if is_live {
                 documents.push(filed);
-                live.push(of_one);
+                live.push(occurrences.get(of_one).unwrap_or_default());
             }
         }
         if documents.is_empty() {
             return None;
         }
-        let numbers = order.count(&live);
-        let mut by_word = vec![(0, 0); live.iter().map(|of_one| of_one.len()).sum()];
-        for (document, of_one) in (0..).zip(&live) {
-            for (number, place) in *of_one {
-                let Some(next) = order.next.get_mut(*number as usize) else { continue };
-                if let Some(to) = by_word.get_mut(*next as usize) {
-                    *to = (document, *place);
-                }
-                *next += 1;
-            }
-        }
+        let numbers = order.invert(&live);
         let (mut writer, mut begin) = (SegmentWriter::default(), 0);
         for number in numbers {
             let end = order.next.get_mut(number as usize).map_or(0, std::mem::take) as usize;
             let word = vocabulary.word(number);
             writer.begin();
-            let of_word: &[(u32, u32)] = by_word.get(begin..end).unwrap_or_default();
+            let of_word: &[(u32, u32)] = order.by_word.get(begin..end).unwrap_or_default();
             for of_one in of_word.chunk_by(|a, b| a.0 == b.0) {
                 let Some((document, _)) = of_one.first() else { continue };
                 writer.add(word, *document, of_one.iter().map(|(_, place)| *place));
@@ -229,18 +267,45 @@ impl Inversion {
 }
 
 impl Order {
+    /// Puts the occurrences in a log's documents by words. Returns the words in order; `next` is where those of each end.
+    fn invert(&mut self, live: &[&[(u32, u32)]]) -> Vec<u32> {
+        let numbers = self.count(live);
+        let all = live.iter().map(|of_one| of_one.len()).sum();
+        let Self { next, by_word, .. } = self;
+        if by_word.len() < all {
+            by_word.resize(all, (0, 0));
+        }
+        for (document, of_one) in (0..).zip(live) {
+            for (number, place) in *of_one {
+                let Some(next) = next.get_mut(*number as usize) else { continue };
+                if let Some(to) = by_word.get_mut(*next as usize) {
+                    *to = (document, *place);
+                }
+                *next += 1;
+            }
+        }
+        numbers
+    }
+
     /// Returns the words of a log in order, and notes where the occurrences of each begin.
     fn count(&mut self, live: &[&[(u32, u32)]]) -> Vec<u32> {
         let mut numbers = Vec::new();
-        for (number, _) in live.iter().copied().flatten() {
-            if let Some(count) = self.next.get_mut(*number as usize) {
+        for of_one in live {
+            for (number, _) in *of_one {
+                let Some(count) = self.next.get_mut(*number as usize) else { continue };
                 if *count == 0 {
                     numbers.push(*number);
                 }
                 *count += 1;
             }
         }
-        numbers.sort_unstable_by_key(|number| self.rank(*number));
+        if numbers.len() > self.sorted.len() / SORTED_SHARE {
+            let is_there = |number: &u32| self.next.get(*number as usize).is_some_and(|n| *n > 0);
+            numbers.clear();
+            numbers.extend(self.sorted.iter().copied().filter(is_there));
+        } else {
+            numbers.sort_unstable_by_key(|number| self.rank(*number));
+        }
         let mut begin = 0;
         for number in &numbers {
             if let Some(next) = self.next.get_mut(*number as usize) {
@@ -289,16 +354,16 @@ mod tests {
     proptest! {
         #[test]
         fn the_words_of_json_are_those_of_its_text(values in prop::collection::vec(json(), 1..3)) {
-            let (words, mut vocabulary, mut inversion) = (Words::new().unwrap(), Vocabulary::default(), Inversion::default());
+            let (words, mut corpus, mut inversion) = (Words::new().unwrap(), Corpus::default(), Inversion::default());
             let borrowed: Vec<&str> = values.iter().map(String::as_str).collect();
-            inversion.put(1, 5, "", &borrowed, &words, &mut vocabulary).unwrap();
+            inversion.put(1, 5, "", &borrowed, &words, &mut corpus).unwrap();
             let (mut text, mut expected, mut found) = (String::new(), String::new(), String::new());
             values.iter().for_each(|value| text_of(value, &mut text));
             for word in words.of(&text).unwrap() {
                 writeln!(expected, "{} {}", word.text, word.place - 1).unwrap();
             }
-            for (number, place) in &inversion.occurrences {
-                writeln!(found, "{} {place}", str::from_utf8(vocabulary.word(*number)).unwrap()).unwrap();
+            for (number, place) in &corpus.occurrences {
+                writeln!(found, "{} {place}", str::from_utf8(corpus.vocabulary.word(*number)).unwrap()).unwrap();
             }
             prop_assert_eq!(found, expected, "{}", text);
         }
