@@ -117,6 +117,23 @@ fn more_matches_than_are_ranked_are_cut_to_the_best() {
 }
 
 #[test]
+fn a_merge_writes_into_the_rows_of_its_segments() {
+    let dir = TempDir::new().unwrap();
+    let index = open(&dir);
+    for seq in 1..=20 {
+        put(&index, "s", &LogName::Requests, seq, "disk full");
+    }
+    assert_eq!(search(&index, "disk", &everything()).ranked.len(), 20);
+    let rows = "SELECT count(*), max(id) FROM blocks";
+    let rows = index
+        .writer
+        .lock()
+        .connection
+        .query_row(rows, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    assert_eq!(rows.unwrap(), (1, 1));
+}
+
+#[test]
 fn a_search_that_does_not_go_on_ends() {
     let dir = TempDir::new().unwrap();
     let index = open(&dir);

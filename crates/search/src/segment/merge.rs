@@ -23,6 +23,8 @@ struct Input<'a> {
     stored: Option<i64>,
     numbers: Numbers,
     blocks: VecDeque<Row>,
+    /// The numbers of the rows that were read.
+    rows: Vec<i64>,
     /// The last block that was read.
     after: (Vec<u8>, i64),
     /// The block with the word, and how far it was read.
@@ -66,7 +68,10 @@ pub(crate) fn merged(
         }
         writer.end(&word);
     }
-    Ok(writer.finish(documents))
+    let mut merged = writer.finish(documents);
+    merged.rows = inputs.into_iter().flat_map(|input| input.rows).collect();
+    merged.rows.sort_unstable();
+    Ok(merged)
 }
 
 fn next_number(documents: &[Filed]) -> Result<u32, SearchError> {
@@ -129,6 +134,7 @@ impl<'a> Input<'a> {
             stored,
             numbers,
             blocks,
+            rows: Vec::new(),
             after: (Vec::new(), -1),
             block,
             at: 0,
@@ -176,12 +182,14 @@ impl<'a> Input<'a> {
     }
 
     fn read(&mut self, segment: i64) -> Result<(), SearchError> {
-        let sql = "SELECT word, part, data FROM blocks
+        let sql = "SELECT word, part, data, id FROM blocks
             WHERE segment = ?1 AND (word, part) > (?2, ?3) ORDER BY word, part LIMIT ?4";
         let mut select = self.connection.prepare_cached(sql)?;
         let (word, part) = &self.after;
-        for row in select.query_map(params![segment, word, part, BLOCKS_READ], Row::read)? {
-            self.blocks.push_back(row?);
+        let mut rows = select.query(params![segment, word, part, BLOCKS_READ])?;
+        while let Some(row) = rows.next()? {
+            self.blocks.push_back(Row::read(row)?);
+            self.rows.push(row.get(3)?);
         }
         if let Some(last) = self.blocks.back() {
             self.after = (last.first.clone(), last.part);

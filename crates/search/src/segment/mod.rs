@@ -1,8 +1,8 @@
 //! Segments: immutable parts of the index, each with documents of one log of one session.
 //!
-//! A segment's rows lie side by side, so that reading it touches no other session's rows. Blocks hold words in order, each
-//! with its postings; a word with many documents has blocks of its own. Parts hold the places of documents. Every row
-//! ends with a checksum over its key and bytes.
+//! A new segment's rows lie side by side. A merged one is written into the rows of the segments that it is made of, so that
+//! a merge need neither free pages nor take new ones. Blocks hold words in order, each with its postings; a word with many
+//! documents has blocks of its own. Parts hold the places of documents. Every row ends with a checksum over its key and bytes.
 //!
 //! Rows are kept by their numbers, with an index of words beside them: a table by words would have whole rows in its inner
 //! pages, and a search go through twice as many.

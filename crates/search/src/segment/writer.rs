@@ -28,6 +28,8 @@ pub(crate) struct Fresh {
     pub(super) blocks: Vec<Row>,
     pub(crate) documents: Vec<Filed>,
     pub(crate) words: u64,
+    /// The rows of the segments of which it is made: its own are written in their place.
+    pub(super) rows: Vec<i64>,
 }
 
 impl SegmentWriter {
@@ -101,7 +103,7 @@ impl SegmentWriter {
     /// Ends the segment with its documents.
     pub(crate) fn finish(mut self, documents: Vec<Filed>) -> Fresh {
         self.end_block();
-        Fresh { blocks: self.blocks, documents, words: self.words }
+        Fresh { blocks: self.blocks, documents, words: self.words, rows: Vec::new() }
     }
 }
 
@@ -110,9 +112,15 @@ impl Fresh {
     pub(crate) fn store(self, connection: &Connection, segment: i64) -> Result<(), SearchError> {
         let sql = "INSERT INTO blocks(segment, word, part, data) VALUES (?, ?, ?, ?)";
         let mut insert = connection.prepare_cached(sql)?;
+        let sql = "UPDATE blocks SET segment = ?, word = ?, part = ?, data = ? WHERE id = ?";
+        let mut replace = connection.prepare_cached(sql)?;
+        let mut rows = self.rows.into_iter();
         for Row { first, part, data } in self.blocks {
             let data = sealed(segment, &first, part, data);
-            insert.execute(params![segment, first, part, data])?;
+            match rows.next() {
+                Some(row) => replace.execute(params![segment, first, part, data, row])?,
+                None => insert.execute(params![segment, first, part, data])?,
+            };
         }
         let sql = "INSERT INTO documents(id, data) VALUES (?, ?)";
         let mut insert = connection.prepare_cached(sql)?;
