@@ -158,6 +158,7 @@ impl<'a> Batch<'a> {
             for segment in segments(self.connection, log.0.0, &log.1)? {
                 self.delete(&log, &segment)?;
             }
+            self.note_untidy(&log)?;
         }
         self.connection.prepare_cached("DELETE FROM sessions WHERE id = ?")?.execute([key.0])?;
         Ok(())
@@ -217,12 +218,12 @@ impl<'a> Batch<'a> {
         log.inversion.put(seq, at.0, agent, values, words, corpus)
     }
 
-    /// Deletes a segment. Its words leave the file's log with the next pass over what is untidy.
+    /// Deletes a segment. Its words leave the file's log with the next pass over what is untidy, which the caller notes.
     fn delete(&self, log: &Log, segment: &Segment) -> Result<(), SearchError> {
         SegmentReader::new(self.connection, segment.id).delete()?;
         let sql = "DELETE FROM segments WHERE session = ? AND log = ? AND id = ?";
         self.connection.prepare_cached(sql)?.execute(params![log.0.0, log.1, segment.id])?;
-        self.note_untidy(log)
+        Ok(())
     }
 
     fn note_untidy(&self, log: &Log) -> Result<(), SearchError> {
@@ -252,11 +253,13 @@ impl<'a> Batch<'a> {
         mut segments: Vec<Segment>,
         fresh: Option<Fresh>,
     ) -> Result<(), SearchError> {
+        let stored = segments.len();
         for gone in segments.extract_if(.., |segment| segment.is_dead()) {
             self.delete(log, &gone)?;
         }
-        let mut merged_from = segments.len();
+        let (mut is_untidy, mut merged_from) = (segments.len() < stored, segments.len());
         if let Some(fresh) = fresh {
+            is_untidy |= !segments.is_empty();
             let words = segments.iter().map(|segment| segment.words).chain([fresh.words]);
             merged_from = from(&words.collect::<Vec<_>>());
             let some = segments.get(merged_from..).unwrap_or_default();
@@ -265,17 +268,14 @@ impl<'a> Batch<'a> {
             } else {
                 self.merge(log, some, Some(fresh))?;
             }
-            if merged_from > 0 {
-                self.note_untidy(log)?;
-            }
         }
         for segment in segments.iter().take(merged_from).filter(|segment| segment.is_changed) {
             let sql = "UPDATE segments SET dead = ? WHERE session = ? AND log = ? AND id = ?";
             let values = params![segment.dead.bytes(), log.0.0, log.1, segment.id];
             self.connection.prepare_cached(sql)?.execute(values)?;
-            self.note_untidy(log)?;
+            is_untidy = true;
         }
-        Ok(())
+        if is_untidy { self.note_untidy(log) } else { Ok(()) }
     }
 
     /// Stores a segment of a log.

@@ -25,8 +25,8 @@ struct Input<'a> {
     blocks: VecDeque<Row>,
     /// The numbers of the rows that were read.
     rows: Vec<i64>,
-    /// The last block that was read.
-    after: (Vec<u8>, i64),
+    /// The last block that was read, if there may be more.
+    after: Option<(Vec<u8>, i64)>,
     /// The block with the word, and how far it was read.
     block: Row,
     at: usize,
@@ -135,7 +135,7 @@ impl<'a> Input<'a> {
             numbers,
             blocks,
             rows: Vec::new(),
-            after: (Vec::new(), -1),
+            after: stored.map(|_| (Vec::new(), -1)),
             block,
             at: 0,
             word: Vec::new(),
@@ -167,9 +167,9 @@ impl<'a> Input<'a> {
     /// Goes on to the next block. Returns false if there is none.
     fn next_block(&mut self) -> Result<bool, SearchError> {
         if self.blocks.is_empty()
-            && let Some(segment) = self.stored
+            && let (Some(segment), Some((word, part))) = (self.stored, self.after.take())
         {
-            self.read(segment)?;
+            self.read(segment, &word, part)?;
         }
         let Some(mut block) = self.blocks.pop_front() else { return Ok(false) };
         if let Some(segment) = self.stored {
@@ -181,19 +181,18 @@ impl<'a> Input<'a> {
         Ok(true)
     }
 
-    fn read(&mut self, segment: i64) -> Result<(), SearchError> {
+    /// Reads the blocks after one of a word.
+    fn read(&mut self, segment: i64, word: &[u8], part: i64) -> Result<(), SearchError> {
         let sql = "SELECT word, part, data, id FROM blocks
             WHERE segment = ?1 AND (word, part) > (?2, ?3) ORDER BY word, part LIMIT ?4";
         let mut select = self.connection.prepare_cached(sql)?;
-        let (word, part) = &self.after;
         let mut rows = select.query(params![segment, word, part, BLOCKS_READ])?;
         while let Some(row) = rows.next()? {
             self.blocks.push_back(Row::read(row)?);
             self.rows.push(row.get(3)?);
         }
-        if let Some(last) = self.blocks.back() {
-            self.after = (last.first.clone(), last.part);
-        }
+        let last = self.blocks.back().filter(|_| self.blocks.len() == BLOCKS_READ as usize);
+        self.after = last.map(|last| (last.first.clone(), last.part));
         Ok(())
     }
 }

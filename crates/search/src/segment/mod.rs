@@ -173,6 +173,10 @@ impl<'a> SegmentReader<'a> {
             while let Some(filed) = part.read()? {
                 all.push(filed);
             }
+            // All parts but the last one are full.
+            if !all.len().is_multiple_of(DOCUMENTS_IN_PART as usize) {
+                break;
+            }
         }
         Ok(all)
     }

@@ -250,6 +250,7 @@ impl List {
     }
 
     /// Adds the documents of a list of another segment, all behind those that it has. Returns the number of their places.
+    #[inline]
     pub(crate) fn join(&mut self, bytes: &[u8], numbers: &Numbers) -> Result<u64, SearchError> {
         match numbers {
             Numbers::From(offset) => self.join_all(bytes, *offset),
