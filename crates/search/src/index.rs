@@ -41,6 +41,9 @@ const CACHE_KIB: i64 = 24 << 10;
 /// The size to which the file's log is cut when it begins anew.
 const LOG_BYTES: i64 = 4 << 20;
 
+/// The number of statements that a connection keeps: more than writing has.
+const STATEMENTS: usize = 32;
+
 /// The number of connections that are kept for queries.
 const READERS_MAX: usize = 2;
 
@@ -334,6 +337,7 @@ fn opened(path: &Path, flags: OpenFlags) -> Result<Connection, SearchError> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
 }
