@@ -2,6 +2,7 @@
 //!
 //! The tables are in `schema.sql`. A step to a later format goes beside it.
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,9 @@ const URI_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 
 /// The maximum length that the write-ahead log's file keeps when the log restarts.
 const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
+
+/// The size of a page.
+const PAGE_BYTES: u64 = 4096;
 
 /// The page cache of each connection, in KiB.
 const PAGE_CACHE_KIB_MAX: u32 = 2048;
@@ -114,6 +118,9 @@ impl Source {
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
+            Self::InPlace(path, _) if is_half_made(path) => {
+                Err(StoreError::DatabaseEmpty { path: path.to_owned() })
+            }
             Self::InPlace(path, steps) => in_place(connect_in_place(path)?, path, steps),
         }
     }
@@ -121,6 +128,14 @@ impl Source {
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self, Self::InPlace(..))
     }
+}
+
+/// Returns true if a power cut ended the creation of the database, before it had a log and anything was stored. SQLite rolls
+/// back its first page, which may be torn, when it opens the file to write.
+fn is_half_made(path: &Path) -> bool {
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let has_journal = bytes(&path.with_extension("db-journal")) > 0;
+    has_journal && bytes(path) <= PAGE_BYTES && !path.with_extension("db-wal").exists()
 }
 
 /// Checks the format, and adds what an earlier one lacks as temporary tables: there they are empty.
