@@ -9,7 +9,7 @@ use std::ops::Range;
 use caseless::Caseless as _;
 use exact_json::tokens::run_before;
 use unicode_normalization::UnicodeNormalization as _;
-use unicode_normalization::char::canonical_combining_class;
+use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 
 /// Separates characters that are words of their own.
 pub(super) const GAP: char = '\u{200B}';
@@ -91,12 +91,23 @@ pub(super) fn is_between_words(c: char) -> bool {
     c.is_whitespace() || c.is_ascii_punctuation() || c == GAP
 }
 
+/// Returns true for a sign, which is part of no word. The tokenizer takes signs that are newer than its tables for letters.
+fn is_sign(c: char) -> bool {
+    let is_private = matches!(c, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{FFFFD}' | '\u{100000}'..='\u{10FFFD}');
+    !c.is_alphanumeric() && !is_combining_mark(c) && !is_private
+}
+
+fn is_one_sign(letter: &str) -> bool {
+    let mut chars = letter.chars();
+    chars.next().is_some_and(is_sign) && chars.next().is_none()
+}
+
 /// Returns true for a character that folding surely leaves as it is. It is looked up in no table of Unicode's.
 const fn is_folded(c: char) -> bool {
     is_syllable(c)
         || matches!(c,
             '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' // Chinese characters
-            | '–'..='―' | '‘'..='•' | '₩'..='₿' // dashes, quotation marks, currencies
+            | '–'..='―' | '‘'..='•' | '₩'..='₹' // dashes, quotation marks, currencies
             | 'а'..='и' | 'к'..='я' // Cyrillic
             | 'α'..='ρ' | 'σ'..='ω' // Greek
             | '\u{5D0}'..='\u{5EA}' // Hebrew
@@ -231,6 +242,9 @@ impl Folding {
             return self.put(' ', &from);
         }
         self.take_apart(text);
+        if !self.letter.is_ascii() && is_one_sign(&self.letter) {
+            return self.put(' ', &from);
+        }
         // "5™" is two words, and so is "1½"; "5㎏" is one, as "5kg" is. A mark is on the letter before it.
         let is_symbol = |first: char| {
             !first.is_alphanumeric()
@@ -368,6 +382,24 @@ mod tests {
         assert_eq!(with_gaps("게임을 했다"), "게임|임을|을| |했다|다");
         assert_eq!(with_gaps("a게b"), "a|게|b");
         assert_eq!(with_gaps("Windows™ 5㎏ 1½"), "Windows|tm| 5kg 1|1⁄2|");
+    }
+
+    #[test]
+    fn signs_are_parts_of_no_word() {
+        // The last of them are newer than the tokenizer's tables.
+        for sign in "✅🚀👍😀€🤖🙂🟢🫡🟰🗑🛠⏸₽₿₺🏽".chars() {
+            assert!(
+                words_of(&format!("done{sign}100 {sign} {sign}go")) == ["done", "100", "go"],
+                "{sign}"
+            );
+        }
+        let private = "a\u{E000}b";
+        assert_eq!(words_of(private), [private]);
+    }
+
+    fn words_of(text: &str) -> Vec<String> {
+        let words = crate::words::Words::new().unwrap().of(text).unwrap();
+        words.into_iter().map(|word| word.text).collect()
     }
 
     #[test]

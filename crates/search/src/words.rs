@@ -12,7 +12,7 @@ use super::letters::{BLOCK_BYTES, Letters, letters_of};
 use super::query::Query;
 
 /// The version of the words of a text: it goes up if a text has other words. What an index has of another version is made anew.
-pub const WORDS_VERSION: i64 = 1;
+pub const WORDS_VERSION: i64 = 2;
 
 /// The maximum length of a word that is indexed, in bytes.
 const WORD_BYTES_MAX: usize = 1024;
