@@ -216,7 +216,8 @@ impl Service {
         // Images that the session drops are not stored, unless the writer finds that it retains them now.
         let mut stores = !images.is_empty() && !self.drops(&job.write)?;
         let digests: Vec<Digest> = images.iter().map(|image| image.sha256).collect();
-        let images: Arc<[ImageBytes]> = images.into();
+        // Without images, the usual case, this allocates nothing.
+        let images = if images.is_empty() { Arc::default() } else { Arc::from(images) };
         for _ in 0..MOVED_TRIES_MAX {
             if stores {
                 job.images = Box::pin(self.keep_images(job.session(), &images)).await?;
