@@ -166,6 +166,21 @@ fn log_over_an_earlier_one(dir: &Path) -> Vec<u8> {
     log
 }
 
+#[test]
+fn a_header_torn_behind_its_size_is_no_proof_of_damage() {
+    let dir = TempDir::new().unwrap();
+    log_over_an_earlier_one(dir.path());
+    let store = open(dir.path());
+    assert_eq!(store.append(&[run(ANNA, 121, &[vec![7; 300_000]])]), [Outcome::Appended]);
+    let mut log = fs::read(log_of(dir.path())).unwrap();
+    // A sector ends behind the size of one of 64 frames. The size before was that of an earlier log's commit.
+    let (at, is_commit) = frames(&log)[41];
+    assert_eq!(((at + 8) % 512, is_commit), (0, false));
+    log[at + 4..at + 8].copy_from_slice(&200_u32.to_be_bytes());
+    let found = end(&log);
+    assert!(matches!(found, End::Early(Break { frame: 42, .. })), "{found:?}");
+}
+
 /// Gives a frame of an earlier log this one's salts: a write of its header that a power cut tore.
 fn tear_header(log: &mut [u8], at: usize) {
     log.copy_within(16..24, at + 8);

@@ -23,6 +23,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 
+/// The end of a frame's size in its header.
+const SIZE_END: u64 = 8;
+
+/// The bytes that a disk writes as a whole.
+const SECTOR_BYTES: u64 = 512;
+
 /// The lowest bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
@@ -300,7 +306,14 @@ impl Scan {
     /// changed.
     fn may_commit(&self, frame: &Frame<'_>) -> bool {
         let follows = |size| frame.checksum(self.order, self.stored, size) == frame.stored;
-        frame.size != 0 || (0..32).any(|bit| follows(1 << bit))
+        (frame.size != 0 && !self.is_size_apart(frame)) || (0..32).any(|bit| follows(1 << bit))
+    }
+
+    /// Returns true if a sector ends between the frame's size and its salts. If a power cut tore the header there, the size is
+    /// that of an earlier log's frame, which may have been a commit.
+    fn is_size_apart(&self, frame: &Frame<'_>) -> bool {
+        let begin = HEADER_BYTES as u64 + (self.frame - 1) * frame.bytes.len() as u64;
+        (begin + SIZE_END).is_multiple_of(SECTOR_BYTES)
     }
 
     fn end(self) -> End {
