@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::schema::PAGE_BYTES;
 use super::wal::length::Log;
 use crate::StoreError;
 use crate::files::sync_point::SyncPoint;
@@ -32,8 +33,6 @@ const SHRINK_PAGES_MAX: u32 = 256;
 
 /// The time limit for moving pages in such a transaction: SQLite looks each up in a possibly very long list.
 const SHRINK_TIME_MAX: Duration = Duration::from_millis(10);
-
-const PAGE_BYTES: u64 = 4096;
 
 /// SQLite's code for the sync level that syncs each commit.
 const SYNCHRONOUS_FULL: i64 = 2;

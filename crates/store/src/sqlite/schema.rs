@@ -34,7 +34,7 @@ const URI_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 const WAL_FILE_BYTES_MAX: u32 = 16 << 20;
 
 /// The size of a page.
-const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// The page cache of each connection, in KiB.
 const PAGE_CACHE_KIB_MAX: u32 = 2048;
@@ -118,9 +118,6 @@ impl Source {
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         match self {
             Self::Shared(path) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
-            Self::InPlace(path, _) if is_half_made(path) => {
-                Err(StoreError::DatabaseEmpty { path: path.to_owned() })
-            }
             Self::InPlace(path, steps) => in_place(connect_in_place(path)?, path, steps),
         }
     }
@@ -130,12 +127,11 @@ impl Source {
     }
 }
 
-/// Returns true if a power cut ended the creation of the database, before it had a log and anything was stored. SQLite rolls
-/// back its first page, which may be torn, when it opens the file to write.
+/// Returns true if a power cut ended the creation of a database without a log, before anything was stored. SQLite rolls back
+/// its first page, which may be torn, when it opens the file to write.
 fn is_half_made(path: &Path) -> bool {
     let bytes = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
-    let has_journal = bytes(&path.with_extension("db-journal")) > 0;
-    has_journal && bytes(path) <= PAGE_BYTES && !path.with_extension("db-wal").exists()
+    bytes(&path.with_extension("db-journal")) > 0 && bytes(path) <= PAGE_BYTES
 }
 
 /// Checks the format, and adds what an earlier one lacks as temporary tables: there they are empty.
@@ -154,6 +150,9 @@ fn in_place(connection: Connection, path: &Path, steps: Steps) -> Result<Connect
 /// Opens a connection that keeps the log's index in memory and takes no locks.
 fn connect_in_place(path: &Path) -> Result<Connection, StoreError> {
     if !path.with_extension("db-wal").exists() {
+        if is_half_made(path) {
+            return Err(StoreError::DatabaseEmpty { path: path.to_owned() });
+        }
         // SQLite would create an empty log.
         return connect_without_log(path);
     }

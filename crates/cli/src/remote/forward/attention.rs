@@ -148,7 +148,7 @@ impl Attention<'_> {
                 continue;
             };
             let Some(received) = received else { continue };
-            match self.are_acknowledged(messages).await {
+            match self.all_acknowledged(messages).await {
                 Ok(true) => return,
                 // The tag is older than the page that was read, so no change is missed.
                 Ok(false) => tag = Some(received.etag.clone()),
@@ -158,7 +158,7 @@ impl Attention<'_> {
     }
 
     /// Returns true if none of these messages is unacknowledged.
-    async fn are_acknowledged(&self, messages: &[(u64, String)]) -> Result<bool, Refusal> {
+    async fn all_acknowledged(&self, messages: &[(u64, String)]) -> Result<bool, Refusal> {
         let (Some((first, _)), Some((last, _))) = (messages.first(), messages.last()) else {
             return Ok(true);
         };

@@ -16,7 +16,7 @@ use crate::blobs::{digest_of, list, write_synced};
 use crate::files::disk::{create_dir, sync_dir};
 use crate::files::lock::Lock;
 use crate::sqlite::rows::bases::{HistoryRow, session_of};
-use crate::sqlite::schema;
+use crate::sqlite::schema::{self, PAGE_BYTES};
 use crate::sqlite::wal::repair::mend;
 use crate::sqlite::{DATABASE, deletion, epoch, last_commit};
 use crate::{StoreError, blobs};
@@ -36,8 +36,6 @@ const HEADER_BYTES: usize = 24;
 
 /// The offset of the number of pages.
 const PAGES_AT: u64 = 28;
-
-const PAGE_BYTES: u64 = 4096;
 
 /// The maximum number of missing pages: a higher count in the header is taken for damaged.
 const PAGES_LOST_MAX: u64 = 1 << 28;

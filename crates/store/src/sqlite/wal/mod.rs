@@ -4,7 +4,8 @@
 //! transaction that was never synced. A changed bit leaves one anywhere.
 //!
 //! A commit at or after the break with another frame behind it proves damage: each commit is synced before the next
-//! transaction is written. Frames of one transaction prove nothing, since they reach the disk in any order.
+//! transaction is written. Frames of one transaction prove nothing, since they reach the disk in any order; nor does a
+//! frame whose size may be that of an earlier log.
 //!
 //! A frame's checksum continues the previous frame's. Beyond a break it is computed from the checksum stored in the
 //! previous frame, or from the correct one.
