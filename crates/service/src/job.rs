@@ -255,6 +255,11 @@ impl JobReceiver {
         self.0.try_pop()
     }
 
+    /// Returns true if no job waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the next write for a batch with writes of these clients, if one waits and may join.
     pub(crate) fn join(&self, clients: &[Client]) -> Option<(Client, Box<WriteJob>)> {
         let (client, job) = self.0.try_pop().ok()?;

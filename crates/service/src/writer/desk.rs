@@ -2,6 +2,7 @@
 //!
 //! A lone write that hands itself to the thread pays for two threads that wake each other, about as much as for its
 //! append. So it takes the step in its own task; the runtime gives the other tasks of its thread to another one meanwhile.
+//! Where writes come together, they are left to the thread, which gathers the next batch while the last one is stored.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +17,10 @@ use crate::deps::Deps;
 use crate::error::ServiceError;
 use crate::job::{Job, JobQueue};
 use blackboard_fairness::Left;
+
+/// The steps of one write each, one after the other, after which a write is a lone one. Of eight clients that wait for
+/// their answers, the first to come back always finds the desk free.
+pub(crate) const LONE_STEPS: u32 = 8;
 
 /// The desk, shared by the thread and the writes.
 #[derive(Clone, Default)]
@@ -69,7 +74,9 @@ impl Desk {
 impl Seat {
     /// Returns true if a write may take the step of an embedded store's writer: another engine's append waits for a network.
     fn is_free(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| writer.store.embedded().is_some())
+        self.writer.as_ref().is_some_and(|writer| {
+            writer.lone_steps >= LONE_STEPS && writer.store.embedded().is_some()
+        })
     }
 
     /// Does the next job. A panic leaves no writer, which fails the jobs that wait.

@@ -108,6 +108,8 @@ pub(super) struct Writer {
     search: Option<Arc<Progress>>,
     /// The end of the last step that did anything.
     worked_at: Instant,
+    /// The number of latest batches that had one write each, and none waiting after it.
+    lone_steps: u32,
     /// The number of sessions that the batch creates.
     made: usize,
     /// The sessions whose boards are being loaded for their expiry.
@@ -170,6 +172,7 @@ impl Writer {
             activity,
             search: searches.progress(),
             worked_at: Instant::now(),
+            lone_steps: 0,
             made: 0,
             warming: HashMap::new(),
         };
@@ -240,6 +243,8 @@ impl Writer {
             }
         }
         self.commit(batch);
+        let is_lone = clients.len() == 1 && self.jobs.is_empty();
+        self.lone_steps = if is_lone { self.lone_steps.saturating_add(1) } else { 0 };
         metrics::BATCH_WRITES.observe(clients.len());
         metrics::BATCH_TIMES.observe(begun.elapsed());
     }
