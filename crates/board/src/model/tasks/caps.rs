@@ -48,8 +48,17 @@ pub(super) struct Claims(OrdMap<Group, u32>);
 impl Groups {
     /// Returns the groups of an item under these caps.
     pub(super) fn of(caps: &[Cap], item: &Item) -> Self {
+        if caps.is_empty() {
+            // Shared; an empty list that is collected is not.
+            return Self::default();
+        }
         let counted = caps.iter().map(|cap| cap.counted(item)).enumerate();
         Self(counted.filter_map(|(cap, counted)| Some(Group(cap, counted?))).collect())
+    }
+
+    /// Returns true if no cap counts the request.
+    pub(super) fn are_none(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod caps;
 pub(crate) mod matching;
+mod queues;
 mod search;
 mod traits;
 
@@ -13,13 +14,11 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::log::Entry;
-use crate::{AgentName, Board, Item, Log, Rank, Revision, Seq, SeqRange, Timestamp, Work};
+use crate::{AgentName, Board, Item, Log, Revision, Seq, SeqRange, Timestamp, Work};
 use caps::{Cap, Claims, Groups};
+use queues::{Queue, Queues};
 pub use search::Next;
 use traits::Traits;
-
-/// The first request of a queue, with the queue's groups.
-type Head = (Rank, Groups);
 
 /// The requests of a board as tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,9 +27,7 @@ pub struct Tasks {
     /// Requests that wait for a worker, each with its last change. A cap may hold them back.
     claimable: OrdMap<Seq, Revision>,
     /// The same, by the values that the caps count, in the order of claims.
-    queues: OrdMap<Groups, OrdMap<Rank, Traits>>,
-    /// The first of each queue.
-    heads: OrdSet<Head>,
+    queues: Queues,
     /// The claims that the caps count.
     claims: Claims,
     /// The deadlines of claims.
@@ -85,7 +82,8 @@ impl Tasks {
     /// Returns true if a request can be claimed now.
     #[must_use]
     pub fn can_be_claimed(&self) -> bool {
-        self.heads.iter().any(|(_, groups)| self.has_room(groups))
+        let mut heads = self.queues.heads().iter();
+        !self.queues.uncounted().is_empty() || heads.any(|(_, groups)| self.has_room(groups))
     }
 
     /// Counts the requests that can be claimed now, each by itself.
@@ -94,8 +92,13 @@ impl Tasks {
         if self.caps.is_empty() {
             return self.claimable.len();
         }
-        let open = self.queues.iter().filter(|(groups, _)| self.has_room(groups));
-        open.map(|(_, queue)| queue.len()).sum()
+        self.open_queues().map(OrdMap::len).sum()
+    }
+
+    /// Returns the requests that no cap holds back.
+    fn open_queues(&self) -> impl Iterator<Item = &Queue> {
+        let counted = self.queues.counted().filter(|(groups, _)| self.has_room(groups));
+        std::iter::once(self.queues.uncounted()).chain(counted.map(|(_, queue)| queue))
     }
 
     /// Returns the numbers of members of the sets, of which those that wait are in two with their traits.
@@ -103,7 +106,7 @@ impl Tasks {
         let waiting = self.claimable.len();
         let others = [&self.leases, &self.early, &self.deadlines].map(OrdSet::len);
         let [leases, early, deadlines] = others;
-        let few = [self.in_review.len(), self.cancelled.len(), self.heads.len()];
+        let few = [self.in_review.len(), self.cancelled.len(), self.queues.heads().len()];
         let [in_review, cancelled, heads] = few;
         [waiting, 3 * waiting, leases, early, deadlines, in_review, cancelled, heads]
     }
@@ -119,8 +122,7 @@ impl Tasks {
         if self.caps.is_empty() {
             return self.claimable.range(later).take(limit).map(|(seq, _)| *seq).collect();
         }
-        let open = self.queues.iter().filter(|(groups, _)| self.has_room(groups));
-        let seqs = open.flat_map(|(_, queue)| queue.keys().map(|rank| rank.seq));
+        let seqs = self.open_queues().flat_map(|queue| queue.keys().map(|rank| rank.seq));
         let mut first = BinaryHeap::new();
         for seq in seqs.filter(|seq| later.contains(seq)) {
             first.push(seq);
@@ -151,13 +153,12 @@ impl Tasks {
 
     /// Returns the groups of waiting requests that a cap holds back.
     pub fn held_back(&self) -> impl Iterator<Item = &Groups> {
-        let capped = self.queues.keys().filter(|_| !self.caps.is_empty());
-        capped.filter(|groups| !self.has_room(groups))
+        self.queues.counted().map(|(groups, _)| groups).filter(|groups| !self.has_room(groups))
     }
 
     /// Returns the waiting requests of these groups, in the order of claims.
     pub fn queue(&self, groups: &Groups) -> impl Iterator<Item = Seq> {
-        let queue = self.queues.get(groups).into_iter().flat_map(OrdMap::keys);
+        let queue = self.queues.of(groups).into_iter().flat_map(OrdMap::keys);
         queue.map(|rank| rank.seq)
     }
 
@@ -266,36 +267,12 @@ impl Tasks {
 
     fn enqueue(&mut self, request: &Entry, groups: Groups) {
         self.claimable.insert(request.seq, request.revision);
-        let mut queue = self.queues.get(&groups).cloned().unwrap_or_default();
-        let before = queue.get_min().map(|(rank, _)| *rank);
-        queue.insert(request.rank(), Traits::of(&request.item));
-        self.put_queue(groups, before, queue);
+        self.queues.add(request.rank(), Traits::of(&request.item), groups);
     }
 
     fn dequeue(&mut self, request: &Entry, groups: Groups) {
         self.claimable.remove(&request.seq);
-        let Some(mut queue) = self.queues.get(&groups).cloned() else { return };
-        let before = queue.get_min().map(|(rank, _)| *rank);
-        queue.remove(&request.rank());
-        self.put_queue(groups, before, queue);
-    }
-
-    /// Replaces a queue, which began with this request.
-    fn put_queue(&mut self, groups: Groups, before: Option<Rank>, queue: OrdMap<Rank, Traits>) {
-        let head = queue.get_min().map(|(rank, _)| *rank);
-        if head != before {
-            if let Some(before) = before {
-                self.heads.remove(&(before, groups.clone()));
-            }
-            if let Some(head) = head {
-                self.heads.insert((head, groups.clone()));
-            }
-        }
-        if queue.is_empty() {
-            self.queues.remove(&groups);
-        } else {
-            self.queues.insert(groups, queue);
-        }
+        self.queues.remove(request.rank(), groups);
     }
 
     /// Returns true if no cap holds back the requests of these groups.

@@ -4,12 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
 
-use imbl::ordmap::RangedIter;
-use imbl::shared_ptr::DefaultSharedPtr;
-
-use super::caps::Groups;
+use super::Tasks;
+use super::queues::{Head, Queue, Rest};
 use super::traits::Traits;
-use super::{Head, Tasks};
 use crate::{Board, Rank, Seq, Wanted};
 
 /// The maximum bytes of items that a search for the next request reads.
@@ -75,9 +72,11 @@ enum Step {
 impl Tasks {
     /// Walks over the requests that can be claimed, in their order.
     fn walk(&self, from: Rank) -> impl Iterator<Item = Step> {
-        let heads = self.heads.iter().peekable();
+        let heads = self.queues.heads().iter().peekable();
         let (queues, next) = (Vec::new(), BinaryHeap::new());
-        Walk { tasks: self, from, heads, queues, present: None, next }
+        let mut walk = Walk { tasks: self, from, heads, queues, present: None, next };
+        walk.open(self.queues.uncounted());
+        walk
     }
 }
 
@@ -86,18 +85,15 @@ struct Walk<'a, Heads: Iterator> {
     tasks: &'a Tasks,
     from: Rank,
     heads: Peekable<Heads>,
-    queues: Vec<Requests<'a>>,
+    queues: Vec<Peekable<Rest<'a>>>,
     /// The queue of the last request.
     present: Option<usize>,
     /// The next request of each other open queue, with the queue's index.
     next: BinaryHeap<Reverse<(Rank, usize)>>,
 }
 
-type Requests<'a> = Peekable<RangedIter<'a, Rank, Traits, DefaultSharedPtr>>;
-
 impl<'a, Heads: Iterator<Item = &'a Head>> Walk<'a, Heads> {
-    fn open(&mut self, groups: &Groups) {
-        let Some(queue) = self.tasks.queues.get(groups) else { return };
+    fn open(&mut self, queue: &'a Queue) {
         let mut requests = queue.range(self.from..).peekable();
         if let Some((first, _)) = requests.peek() {
             self.next.push(Reverse((**first, self.queues.len())));
@@ -138,7 +134,9 @@ impl<'a, Heads: Iterator<Item = &'a Head>> Iterator for Walk<'a, Heads> {
             if !self.tasks.has_room(groups) {
                 return Some(Step::Capped);
             }
-            self.open(groups);
+            if let Some(queue) = self.tasks.queues.of(groups) {
+                self.open(queue);
+            }
         }
         let Reverse((_, index)) = self.next.pop()?;
         self.present = Some(index);
