@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::clock::*;
 use super::cramped::Cramped;
 use super::service::*;
+use crate::writer::desk::LONE_STEPS;
 use crate::*;
 use blackboard_board::Revision;
 use blackboard_clock::Clock;
@@ -58,6 +59,21 @@ async fn writes_that_come_during_one_in_place_are_all_done() {
         assert!(receipts.iter().all(Result::is_ok));
         assert_eq!(board(&service, "s").revision(), Revision(8 * (round + 1)));
     }
+    stop(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_come_together_are_left_to_the_thread() {
+    let dir = TempDir::new().unwrap();
+    let service = start(dir.path());
+    while decided_on(&service).await.as_deref() == Some("writer") {}
+    let held = BusyWriter::new(&service).await;
+    let writes = (0..8).map(|_| service.receipt(request("s", "{}"), vec![]));
+    tokio::join!(join_all(writes), held.release());
+    for _ in 0..LONE_STEPS {
+        assert_eq!(decided_on(&service).await.as_deref(), Some("writer"));
+    }
+    while decided_on(&service).await.as_deref() == Some("writer") {}
     stop(service).await;
 }
 
