@@ -11,6 +11,12 @@ const BLOCK_MIN: usize = 16;
 /// A piece is good if it leaves at most so many thousandths of its block empty.
 const EMPTY_MAX: usize = 30;
 
+/// The places of a node of imbl's ordered trees, which has room for all of them.
+const NODE_PLACES: usize = 16;
+
+/// The memory of such a node besides its places.
+const NODE_ITSELF: usize = 16;
+
 /// The maximum number of pieces, since each piece has a cost of its own.
 const PIECES_MAX: usize = 4;
 
@@ -47,6 +53,16 @@ pub const fn hashed(bytes: usize) -> usize {
 #[must_use]
 pub const fn sorted(bytes: usize) -> usize {
     bytes * 3 / 2
+}
+
+/// Returns the memory of an ordered tree with so many members of `bytes` each: one node, or nodes that are two thirds full.
+#[must_use]
+pub(crate) const fn tree(members: usize, bytes: usize) -> usize {
+    match members {
+        0 => 0,
+        1..=NODE_PLACES => shared(NODE_PLACES * bytes + NODE_ITSELF),
+        _ => sorted(bytes).saturating_mul(members),
+    }
 }
 
 /// Returns the memory of so many bytes in pieces that fill their blocks.

@@ -3,19 +3,13 @@
 //! They are cheap enough to choose which boards to evict.
 
 use super::board::Life;
-use crate::{Board, Log, size};
+use crate::{Board, Log, Seq, size};
 
 /// The memory of an empty board. Its settings, its labels and its state are shared.
 const BOARD_BYTES: usize = size::shared(size_of::<Board>());
 
-/// The memory of an ordered set with a few members, such as the claimable requests.
-const SET_BYTES: usize = 192;
-
 /// The memory of the state's members, for each byte of its text.
 const STATE_FACTOR: usize = 8;
-
-/// The memory of a number in a set.
-const SET_MEMBER_BYTES: usize = 16;
 
 /// The memory of an agent besides its profile, of a memory besides its log, and of a key besides its answer.
 const RECORD_BYTES: usize = 256;
@@ -39,8 +33,9 @@ impl Board {
         let profiles = self.agents.values().map(|agent| bytes(agent.profile.item().bytes()));
         let (unacked, readers) = self.unacked.sizes();
         let (answered, askers) = self.asked.answered_sizes();
-        let sets = [self.asked.open().len(), unacked, answered];
-        let sets: usize = self.tasks.sets().into_iter().chain(sets).map(set_bytes).sum();
+        let numbers = [self.asked.open().len(), unacked, answered];
+        let numbers = numbers.map(|count| size::tree(count, size_of::<(Seq, Seq)>()));
+        let sets = numbers.into_iter().fold(self.tasks.resident_bytes(), usize::saturating_add);
         let owned = self.memories.len() + self.messages.len() + readers + askers;
         let records = RECORD_BYTES * (self.agents.len() + owned + self.keys.len());
         let images = IMAGE_BYTES * self.images.len() + BLOB_BYTES * self.blobs.len();
@@ -61,9 +56,4 @@ impl Board {
     pub fn forget_rendered(&self) {
         self.all_logs().for_each(Log::forget_texts);
     }
-}
-
-/// Estimates the memory of an ordered set of numbers.
-const fn set_bytes(len: usize) -> usize {
-    if len == 0 { 0 } else { SET_BYTES + len * SET_MEMBER_BYTES }
 }

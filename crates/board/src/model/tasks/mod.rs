@@ -14,7 +14,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::log::Entry;
-use crate::{AgentName, Board, Item, Log, Revision, Seq, SeqRange, Timestamp, Work};
+use crate::{AgentName, Board, Item, Log, Revision, Seq, SeqRange, Timestamp, Work, size};
 use caps::{Cap, Claims, Groups};
 use queues::{Queue, Queues};
 pub use search::Next;
@@ -101,14 +101,16 @@ impl Tasks {
         std::iter::once(self.queues.uncounted()).chain(counted.map(|(_, queue)| queue))
     }
 
-    /// Returns the numbers of members of the sets, of which those that wait are in two with their traits.
-    pub(crate) fn sets(&self) -> [usize; 8] {
-        let waiting = self.claimable.len();
-        let others = [&self.leases, &self.early, &self.deadlines].map(OrdSet::len);
-        let [leases, early, deadlines] = others;
-        let few = [self.in_review.len(), self.cancelled.len(), self.queues.heads().len()];
-        let [in_review, cancelled, heads] = few;
-        [waiting, 3 * waiting, leases, early, deadlines, in_review, cancelled, heads]
+    /// Estimates the memory of the sets.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let numbers = [self.claimable.len(), self.in_review.len()];
+        let times = [&self.leases, &self.early, &self.deadlines].map(OrdSet::len);
+        let pairs = numbers.into_iter().chain(times);
+        let pairs: usize = pairs.map(|count| size::tree(count, size_of::<(Seq, Revision)>())).sum();
+        let cancelled = size::tree(self.cancelled.len(), size_of::<(AgentName, Seq)>());
+        pairs
+            .saturating_add(cancelled)
+            .saturating_add(self.queues.resident_bytes(self.claimable.len()))
     }
 
     /// Returns true if these are the caps.

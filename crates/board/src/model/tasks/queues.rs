@@ -6,7 +6,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::caps::Groups;
 use super::traits::Traits;
-use crate::Rank;
+use crate::{Rank, size};
 
 /// Requests in the order of claims, with their traits.
 pub(super) type Queue = OrdMap<Rank, Traits>;
@@ -65,6 +65,17 @@ impl Queues {
         } else {
             self.change(groups, |queue| queue.remove(&rank));
         }
+    }
+
+    /// Estimates the memory of the queues with all these requests. It takes no longer with more queues.
+    pub(super) fn resident_bytes(&self, requests: usize) -> usize {
+        let queue = |requests: usize| size::tree(requests, size_of::<(Rank, Traits)>());
+        let uncounted = self.uncounted.len();
+        let (counted, queues) = (requests.saturating_sub(uncounted), self.counted.len());
+        let counted = queue(counted).max(queues.saturating_mul(queue(1)));
+        let names = size::tree(queues, size_of::<(Groups, Queue)>());
+        let heads = size::tree(self.heads.len(), size_of::<Head>());
+        [queue(uncounted), counted, names, heads].into_iter().fold(0, usize::saturating_add)
     }
 
     fn change(&mut self, groups: Groups, change: impl FnOnce(&mut Queue) -> Option<Traits>) {
