@@ -107,7 +107,7 @@ const ENTRY_BYTES: usize = size::shared(size_of::<Entry>());
 
 /// One part in so many of a tail's memory is lost between its blocks: the entries of many sessions come in turns, and what
 /// grows leaves gaps.
-const GAPS: usize = 6;
+const GAPS: usize = 5;
 
 /// An item in its envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
