@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::one_by_one::EntryText;
 use super::{EntryPage, LIMIT_DEFAULT, LogQuery};
 use crate::segments::Segments;
@@ -9,7 +11,7 @@ use crate::view::entry::write_envelope;
 use crate::view::write_page_end;
 use crate::yielding::{TURN_BYTES_MAX, Turns};
 use blackboard_board::{
-    Board, ImagesShown, Log, LogName, Order, Run, RunText, Seq, TextForm, TextKind,
+    Board, Entry, ImagesShown, Log, LogName, Order, Run, RunText, Seq, TextForm, TextKind,
 };
 use blackboard_prompt::{Cost, Estimator};
 use blackboard_service::ServiceError;
@@ -26,7 +28,7 @@ const COMMA: &str = ",";
 
 impl LogQuery {
     /// Returns the page as a body whose entries are cached, if it is an unfiltered one whose entries show nothing besides
-    /// themselves, and none is long.
+    /// themselves, and none is long. Entries at its ends may be few of their run: these are written anew.
     pub async fn kept(
         &self,
         board: &Board,
@@ -36,14 +38,20 @@ impl LogQuery {
         let Some(log) = board.log(name).filter(|_| is_plain) else { return Ok(None) };
         let range = self.indexes(log);
         let runs: Vec<Run> = log.runs(range.clone()).collect();
-        if !runs.iter().all(is_cacheable) {
+        let is_written = |run: &Run| is_cacheable(run) || is_short(run);
+        if !runs.iter().any(is_cacheable) || !runs.iter().all(is_written) {
             return Ok(None);
         }
         let (mut segments, mut turns) = (Segments::default(), Turns::default());
         segments.push_str("{\"entries\":[");
         let mut comma = COMMA.len();
         for run in runs {
-            for text in envelopes(run, &mut turns).await?.whole() {
+            let texts: Vec<Bytes> = if is_cacheable(&run) {
+                envelopes(run, &mut turns).await?.whole().collect()
+            } else {
+                vec![written(run, &mut turns).await?]
+            };
+            for text in texts {
                 segments.push_bytes(text.slice(comma.min(text.len())..));
                 comma = 0;
             }
@@ -99,16 +107,31 @@ fn is_cacheable(run: &Run) -> bool {
     run.has_text(&ENVELOPES) || run.len() >= CACHED_FROM && run.bytes() <= 2 * TURN_BYTES_MAX as u64
 }
 
+/// Returns true if a run has little text.
+fn is_short(run: &Run) -> bool {
+    run.bytes() <= TURN_BYTES_MAX as u64
+}
+
 /// Returns the entries of a run, each after a comma. The text is cached with the run.
 async fn envelopes(run: Run, turns: &mut Turns) -> Result<RunText, ServiceError> {
     let bytes = if run.has_text(&ENVELOPES) { 0 } else { run.bytes() };
+    turns.make(bytes, move || run.text(&ENVELOPES, write_after_comma)).await
+}
+
+/// Returns the entries of a run, each after a comma, and caches nothing.
+async fn written(run: Run, turns: &mut Turns) -> Result<Bytes, ServiceError> {
+    let bytes = run.bytes();
     let write = move || {
-        run.text(&ENVELOPES, |entry, out| {
-            out.push_str(COMMA);
-            write_envelope(entry, out);
-        })
+        let mut text = String::new();
+        run.entries().for_each(|entry| write_after_comma(entry, &mut text));
+        text.into()
     };
     turns.make(bytes, write).await
+}
+
+fn write_after_comma(entry: &Entry, out: &mut String) {
+    out.push_str(COMMA);
+    write_envelope(entry, out);
 }
 
 /// Returns the entries of a run as JSON with their costs, which are cached with the run; `None` if they are not cached and
