@@ -95,7 +95,7 @@ impl Tasks {
         self.open_queues().map(OrdMap::len).sum()
     }
 
-    /// Returns the requests that no cap holds back.
+    /// Returns the queues that no cap holds back.
     fn open_queues(&self) -> impl Iterator<Item = &Queue> {
         let counted = self.queues.counted().filter(|(groups, _)| self.has_room(groups));
         std::iter::once(self.queues.uncounted()).chain(counted.map(|(_, queue)| queue))
