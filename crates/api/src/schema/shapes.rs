@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{
 use super::{pattern, unsigned};
 
 /// The pattern of a label in a list.
-pub(crate) const LABEL: &str = r"^[^:,\[]+:[^,]*$";
+pub(crate) const LABEL: &str = r"^[^:,\[\u0000]+:[^,\u0000]*$";
 
 /// The pattern of a seq.
 pub(crate) const SEQ: &str = "^0*[1-9][0-9]{0,18}$";
